@@ -1,0 +1,28 @@
+# What people do with a checkout. Each target prepares what it needs first; when that is done already, it costs nothing.
+PYTHON := .venv/bin/python
+PROMPT ?= The capital of France is
+FLAGS  ?= --ids
+PYTEST := $(PYTHON) -m pytest -n auto --dist worksteal -p no:benchmark
+
+.PHONY: run test test-all test-oracles bench lint setup setup-test setup-oracle
+
+run: setup            ## let SmolLM2 go on with $(PROMPT)
+	@$(PYTHON) -m tiny generate --prompt "$(PROMPT)" $(FLAGS)
+
+test: setup-test      ## what every change must pass
+	@$(PYTEST) -m "not slow and not oracle and not device"
+
+test-all: setup-test  ## and what takes longer
+	@$(PYTEST) -m "not oracle and not device"
+
+test-oracles: setup-oracle  ## compare with other libraries
+	@$(PYTEST) -m "oracle and not device"
+
+bench: setup-test     ## measure; nothing else should run meanwhile
+	@$(PYTHON) -m pytest tests/benchmarks/bench_*.py --benchmark-only -q -s
+
+lint: setup-test
+	@$(PYTHON) -m ruff check .
+
+setup setup-test setup-oracle:
+	@scripts/setup.sh $(patsubst setup-%,%,$(patsubst setup,run,$@))

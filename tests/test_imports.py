@@ -1,0 +1,107 @@
+"""The shape of the source: imports run one way, files stay short, the environment is read in one place.
+
+The table is that of docs/architecture.md. `config`, `target`, `objfile` and `toolchain` are ground level: open to all,
+and importing only one another and the standard library.
+"""
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+GROUND = {"config", "target", "objfile", "toolchain"}
+EVERYTHING = {"ir", "schedule", "render", "hcq", "emulator", "trace", "realize", "frontend", "nn", "llm", "autogen"}
+MAY_IMPORT = {                                              # a folder, or a module of tiny/ -> what it may import
+    **{name: set() for name in (*GROUND, "ir", "autogen")},
+    "schedule": {"ir"},
+    "render": {"ir"},
+    "hcq": {"autogen"},
+    "emulator": {"hcq", "autogen"},
+    "trace": {"hcq", "autogen", "ir"},
+    "realize": {"ir", "schedule", "render", "hcq", "emulator"},
+    "frontend": {"ir", "realize"},
+    "nn": {"frontend"},                                     # the public names of frontend's layers, under tiny.nn
+    "__init__": {"frontend", "nn", "ir", "realize"},
+    "llm": EVERYTHING - {"emulator"},
+    "__main__": EVERYTHING,
+}
+HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each other
+HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events"}}   # and packet declarations
+LAZY_IMPORTS = {"__main__.py"}                              # the command line loads what the command needs, no more
+SOURCES = sorted((ROOT / "tiny").rglob("*.py"))
+
+
+def imported_modules(tree: ast.AST) -> list[tuple[int, str]]:
+    """(line, dotted name) of everything imported from tiny, once for each name of a `from` import."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import; write the full name"
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return found
+
+
+def part_of(path: Path) -> str:
+    """The folder of tiny/ that a file belongs to, or its own name when it stands in tiny/ itself."""
+    return path.relative_to(ROOT / "tiny").parts[0].removesuffix(".py")
+
+
+def forbidden(path: Path, dotted: str) -> str | None:
+    """Why this file may not import that name, or None where it may."""
+    names = dotted.split(".")
+    part = part_of(path)
+    if names[0] != "tiny":
+        known = names[0] in sys.stdlib_module_names
+        return f"{part} may import only the standard library" if part in GROUND and not known else None
+    target = names[1]
+    public = part in ("llm", "__main__") and not (ROOT / "tiny" / target).exists() \
+        and not (ROOT / "tiny" / f"{target}.py").exists()   # `from tiny import Tensor`
+    if public or target == part or target in GROUND or target in MAY_IMPORT[part]:
+        island = part == "hcq" and len(names) > 2 and names[2] in HCQ_ISLANDS
+        here = path.relative_to(ROOT / "tiny").parts[1] if part == "hcq" else ""
+        if island and here in HCQ_ISLANDS and names[2] != here:
+            return f"hcq/{here} must not see hcq/{names[2]}"
+        if target == "hcq" and part in HCQ_FOR_OTHERS and names[2] not in HCQ_FOR_OTHERS[part] | HCQ_ISLANDS:
+            return f"{part} may import of hcq only {sorted(HCQ_FOR_OTHERS[part])} and packet declarations"
+        return None
+    return f"{part} may import {sorted(MAY_IMPORT[part]) or 'nothing'} of tiny"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_run_one_way(path):
+    problems = [f"{path.relative_to(ROOT)}:{line}: imports {name}; {reason}"
+                for line, name in imported_modules(ast.parse(path.read_text()))
+                if (reason := forbidden(path, name))]
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_stand_at_the_top_and_name_what_they_bring(path):
+    tree = ast.parse(path.read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    inside = [node.lineno for function in functions for node in ast.walk(function)
+              if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert not inside or path.name in LAZY_IMPORTS, f"import inside a function at lines {inside}"
+    stars = [node.lineno for node in ast.walk(tree)
+             if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)]
+    assert not stars, f"star import at lines {stars}"
+
+
+def test_only_config_reads_the_environment():
+    readers = [f"{path.relative_to(ROOT)}:{node.lineno}" for path in SOURCES if path.name != "config.py"
+               for node in ast.walk(ast.parse(path.read_text()))
+               if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")]
+    assert not readers, f"the environment is read once, in config.py; not in {readers}"
+
+
+def test_files_and_functions_fit_a_reader():
+    long_files = [f"{path.relative_to(ROOT)}: {lines} lines" for path in SOURCES
+                  if (lines := len(path.read_text().splitlines())) > 800]
+    assert not long_files, f"a file has one subject and at most 500 lines, 800 in need: {long_files}"
+    long_functions = [f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}, {lines} lines" for path in SOURCES
+                      for node in ast.walk(ast.parse(path.read_text()))
+                      if isinstance(node, ast.FunctionDef) and (lines := node.end_lineno - node.lineno + 1) > 60]
+    assert not long_functions, f"a function fits a screen, 50 lines, 60 in need: {long_functions}"

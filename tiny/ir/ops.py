@@ -159,6 +159,10 @@ def taken(src, arg) -> tuple:
     return src[1].shape + src[0].shape[1:]
 
 
+def loaded(src, arg) -> tuple:
+    return (arg,) if arg else broadcast(src[1:], arg)
+
+
 # -- leaves ---------------------------------------------------------------------------------------------------------
 CONST = op("CONST", level=SHARED, operands=0, dtype=asked, shape=scalar,
            doc="arg: a Python value in canonical form; keyed by its bits, so 0.0 and -0.0 are two nodes")
@@ -253,16 +257,36 @@ THREEFRY = op("THREEFRY", level=SHARED, operands=2, dtype=same, shape=broadcast,
 
 # -- inside a kernel ------------------------------------------------------------------------------------------------
 RANGE = op("RANGE", level=KERNEL, operands=1, dtype=position, shape=scalar,
-           doc="arg: a number unique in the kernel; runs from 0 to its operand - 1")
+           doc="arg: a number unique in the kernel; an axis, from 0 to its operand - 1, not yet scheduled")
 LANES = op("LANES", level=KERNEL, operands=0, dtype=position, shape=counted, doc="arg: n; the vector (0, 1, ... n-1)")
 POINTER = op("POINTER", level=KERNEL, operands=0, dtype=asked, shape=scalar,
-             doc="arg: the kernel's argument slot, or a name for memory local to a workgroup or thread")
-LOAD = op("LOAD", level=KERNEL, operands=None, dtype=first, shape=lambda src, arg: broadcast(src[1:], arg),
-          doc="pointer, index in elements, optional gate: 0 and no access where the gate is false")
+             doc="arg: the kernel's argument slot, 0 is the result")
+LOCAL = op("LOCAL", level=KERNEL, operands=0, dtype=asked, shape=scalar,
+           doc="arg: (name, elements); memory of one thread or workgroup, not initialised")
+LOAD = op("LOAD", level=KERNEL, operands=None, dtype=first, shape=loaded,
+          doc="pointer, index in elements, optional gate: 0 and no access where the gate is false. With a scalar index "
+              "and arg n: n elements from there on")
 STORE = op("STORE", level=KERNEL, operands=None, dtype=nothing, shape=lambda src, arg: broadcast(src[1:], arg),
-           doc="pointer, index in elements, value, optional gate: no access where it is false")
+           doc="pointer, index in elements, value, optional gate: no access where it is false; lanes go to consecutive "
+               "elements from a scalar index on")
 ACCUMULATE = op("ACCUMULATE", level=KERNEL, operands=None, dtype=first, shape=of_first,
                 doc="value, RANGEs it runs over; arg: ADD, MUL, MAX or MIN")
+
+# -- the flat form a dialect walks: control, registers and lanes ----------------------------------------------------
+GROUP = op("GROUP", level=KERNEL, operands=1, dtype=position, shape=scalar,
+           doc="the number of this group, 0 to its operand - 1; opens the body that runs once a group")
+LOOP = op("LOOP", level=KERNEL, operands=2, dtype=position, shape=scalar,
+          doc="counts from the first operand by arg[1] while below the second; arg: (number, step)")
+END = op("END", level=KERNEL, operands=1, dtype=nothing, shape=scalar, doc="closes a GROUP, LOOP or IF")
+IF = op("IF", level=KERNEL, operands=1, dtype=nothing, shape=scalar, doc="arg: number; runs where the operand is true")
+REGISTER = op("REGISTER", level=KERNEL, operands=1, dtype=first, shape=of_first,
+              doc="arg: number; a variable that starts as its operand")
+SET = op("SET", level=KERNEL, operands=2, dtype=nothing, shape=scalar, doc="REGISTER, its new value; arg: number")
+READ = op("READ", level=KERNEL, operands=1, dtype=first, shape=of_first,
+          doc="the value of a REGISTER; arg: the number of SETs before")
+BROADCAST = op("BROADCAST", level=KERNEL, operands=1, dtype=first, shape=counted, doc="arg: n; n equal lanes")
+EXTRACT = op("EXTRACT", level=KERNEL, operands=1, dtype=first, shape=scalar, doc="arg: the lane")
+STACK = op("STACK", level=KERNEL, operands=None, dtype=same, shape=lambda src, arg: (len(src),), doc="scalars to lanes")
 
 IDENTITY = {ADD: 0, MUL: 1, MAX: "min", MIN: "max"}
 

@@ -151,6 +151,13 @@ def padded(src, arg) -> tuple:
     return tuple(size + before + after for size, (before, after) in zip(src[0].shape, arg, strict=True))
 
 
+def windowed(src, arg) -> tuple:
+    axis, size, stride, dilation = arg
+    shape = list(src[0].shape)
+    shape[axis] = (shape[axis] - dilation * (size - 1) - 1) // stride + 1
+    return (*shape, size)
+
+
 def reduced(src, arg) -> tuple:
     return tuple(1 if axis in arg[1] else size for axis, size in enumerate(src[0].shape))
 
@@ -183,7 +190,10 @@ PERMUTE = op("PERMUTE", level=TENSOR, operands=1, dtype=first, shape=permuted, d
 SHRINK = op("SHRINK", level=TENSOR, operands=1, dtype=first, shape=shrunk, doc="arg: (start, stop) for each axis")
 PAD = op("PAD", level=TENSOR, operands=1, dtype=first, shape=padded, doc="arg: (before, after) for each axis; zeros")
 FLIP = op("FLIP", level=TENSOR, operands=1, dtype=first, shape=of_first, doc="arg: the axes that turn round")
-MOVEMENT = frozenset((RESHAPE, EXPAND, PERMUTE, SHRINK, PAD, FLIP))
+WINDOW = op("WINDOW", level=TENSOR, operands=1, dtype=first, shape=windowed,
+            doc="arg: (axis, size, stride, dilation); result[..., o, ..., k] = x[..., o * stride + k * dilation, ...] "
+                "with k a new last axis of that size")
+MOVEMENT = frozenset((RESHAPE, EXPAND, PERMUTE, SHRINK, PAD, FLIP, WINDOW))
 
 # -- whole-array operations -----------------------------------------------------------------------------------------
 REDUCE = op("REDUCE", level=TENSOR, operands=1, dtype=first, shape=reduced,

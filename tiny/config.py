@@ -2,7 +2,7 @@
 
     from tiny.config import current, Context
     if current().debug >= 2: ...                 # library code asks for the settings in force
-    with Context(DEBUG=2, TRAINING=1): ...       # users change them for a block, or for a function as a decorator
+    with Context(DEBUG=2, TRAINING=1): ...       # users change them for a block, or as a decorator
 
 This is the only file that reads `os.environ`. The names are those of the manual page `docs/environment.md`.
 """
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, fields, replace
 
 DEVICE_NAMES = ("AMD", "NV", "METAL", "CPU")
 # settings of the closest peer that have no meaning here; programs that set them keep running
-PEER_NAMES = frozenset(("WINO", "IMAGE", "FUSE_ARANGE", "SPLIT_REDUCEOP", "USE_TC", "TC", "TC_OPT", "JIT_BATCH_SIZE",
-                        "NO_MEMORY_PLANNER", "CACHELEVEL", "FUSE_OPTIM", "PROFILE_LABEL", "SPEC", "TRACEMETA"))
+PEER_NAMES = frozenset(("WINO", "IMAGE", "FUSE_ARANGE", "SPLIT_REDUCEOP", "USE_TC", "TC", "TC_OPT", "SPEC",
+                        "JIT_BATCH_SIZE", "NO_MEMORY_PLANNER", "CACHELEVEL", "FUSE_OPTIM", "TRACEMETA"))
 
 
 class ConfigError(ValueError):
@@ -42,7 +42,7 @@ _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def _size(name: str, text: str) -> int:
-    """Bytes: a number, optionally with K, M, G or T behind it (powers of 1024), optionally followed by B or iB."""
+    """Bytes: a number, optionally with K, M, G or T behind it (powers of 1024), then optionally B or iB."""
     digits = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = _SIZES.get(digits[-1:], 1)
     number = digits[:-1] if unit > 1 else digits
@@ -88,7 +88,8 @@ class Config:
     def device_name(self) -> str:
         """The default device as the user named it, CPU if nobody did. ConfigError if two names are set."""
         chosen = {f"{name}=1": name for name in DEVICE_NAMES if getattr(self, name.lower())}
-        chosen |= {f"{name.upper()}={value}": value for name in ("dev", "device") if (value := getattr(self, name))}
+        chosen |= {f"DEV={self.dev}": self.dev} if self.dev else {}
+        chosen |= {f"DEVICE={self.device}": self.device} if self.device else {}
         if len({value.upper().partition(":")[0] for value in chosen.values()}) > 1:
             raise ConfigError(f"two devices are selected, {' and '.join(chosen)}; unset all but one")
         return max(chosen.values(), key=len, default="CPU")     # the one with an architecture or a number
@@ -160,7 +161,7 @@ class Context:
             if name in _FIELDS:
                 kind = type(_FIELDS[name].default)
                 parse = _FIELDS[name].metadata["parse"]
-                self._changes[name.lower()] = parse(name, str(value)) if isinstance(value, str) else kind(value)
+                self._changes[name.lower()] = parse(name, value) if isinstance(value, str) else kind(value)
             elif name not in PEER_NAMES:
                 raise ConfigError(f"Context: {name} is not a setting{_nearest(name)}")
         self._tokens = []
@@ -184,6 +185,6 @@ class Context:
 
 
 def getenv(name: str, default=0):
-    """The environment variable `name` in the type of `default`; for users' programs, the library has `current()`."""
+    """The environment variable `name` in the type of `default`; for users' programs (ours: `current()`)."""
     text = os.environ.get(name)
     return default if text is None else type(default)(text)

@@ -36,5 +36,6 @@ class Target:
     @property
     def key(self) -> str:
         """Everything that may change a kernel, as text that is the same in every process."""
-        return " ".join((self.name, self.arch, self.dialect, str(self.lanes), str(self.threads), str(self.local_bytes),
-                         str(self.index_bits), self.compiler, ",".join(sorted(self.features))))
+        numbers = (self.lanes, self.threads, self.local_bytes, self.index_bits)
+        return " ".join((self.name, self.arch, self.dialect, *map(str, numbers), self.compiler,
+                         ",".join(sorted(self.features))))

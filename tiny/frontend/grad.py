@@ -22,18 +22,22 @@ from tiny.frontend.graph import (
     is_const,
     keep_where,
     less,
+    merge_axes,
     multiply,
     negate,
+    on_axis,
     pad,
     permute,
     positions,
     reduce,
     reshape,
+    resize,
     scale,
     scan,
     scatter,
     shift,
     shrink,
+    spread_out,
     subtract,
     times_size,
     total,
@@ -156,12 +160,33 @@ def _pad(n: Node, g: Node) -> tuple[Node]:
     return (shrink(g, kept) if g.shape else g,)
 
 
+def _window(n: Node, g: Node) -> tuple[Node]:
+    """Windows add up where they overlap.
+
+    An element is in up to `size` windows, once at each place of one. With the places of all windows in one
+    line, those of one element are a window themselves: `size` of them, `size * dilation + 1` apart.
+    """
+    axis, size, stride, dilation = n.arg
+    length = n.src[0].shape[axis]
+    last = n.ndim - 1
+    g = permute(expand(g, n.shape), (*range(axis + 1), last, *range(axis + 1, last)))
+    if stride > (size - 1) * dilation:                      # no overlap: an element is in one window at most
+        places = resize(spread_out(g, axis + 1, dilation), axis + 1, stride)
+        return (resize(merge_axes(places, axis), axis, length),)
+    reach = (size - 1) * dilation
+    spaced = resize(spread_out(flip(g, (axis + 1,)), axis, stride), axis, length)
+    padded = pad(spaced, on_axis(spaced, axis, (reach, 0), (0, 0)))
+    windows = Node(ops.WINDOW, None, (merge_axes(padded, axis),), (axis, size, size, size * dilation + 1))
+    return (reshape(reduce(ops.ADD, windows, (last,)), n.src[0].shape),)
+
+
 vjp[ops.RESHAPE] = _reshape
 vjp[ops.EXPAND] = _expand
 vjp[ops.PERMUTE] = lambda n, g: (unpermute(g, n.arg) if g.shape else g,)
 vjp[ops.SHRINK] = _shrink
 vjp[ops.PAD] = _pad
 vjp[ops.FLIP] = lambda n, g: (flip(g, n.arg) if g.shape else g,)
+vjp[ops.WINDOW] = _window
 vjp[ops.CONTIGUOUS] = lambda n, g: (g,)
 vjp[ops.COPY] = lambda n, g: (Node(ops.COPY, None, (g,), n.src[0].device) if g.shape else g,)
 

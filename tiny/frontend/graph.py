@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tiny.ir import ops
 from tiny.ir.dtype import DType, accumulator_dtype, dtypes
-from tiny.ir.integer import Integer, prod
+from tiny.ir.integer import Integer, bounds, prod
 from tiny.ir.node import Node, const
 
 Shape = tuple[Integer, ...]
@@ -155,6 +155,30 @@ def shift(a: Node, axis: int, steps: int) -> Node:
         return zeros(a.shape, a.dtype)
     kept, room = ((0, size - steps), (steps, 0)) if steps > 0 else ((-steps, size), (0, -steps))
     return pad(shrink(a, on_axis(a, axis, kept)), on_axis(a, axis, room, (0, 0)))
+
+
+def resize(a: Node, axis: int, size: Integer) -> Node:
+    """The axis cut, or filled with zeros, at its end."""
+    more = size - a.shape[axis]
+    if bounds(more)[0] >= 0:
+        return pad(a, on_axis(a, axis, (0, more), (0, 0)))
+    return shrink(a, on_axis(a, axis, (0, size)))
+
+
+def split_axis(a: Node, axis: int, sizes: tuple[Integer, ...]) -> Node:
+    return reshape(a, (*a.shape[:axis], *sizes, *a.shape[axis + 1:]))
+
+
+def merge_axes(a: Node, axis: int) -> Node:
+    """An axis and the next one as one."""
+    return reshape(a, (*a.shape[:axis], a.shape[axis] * a.shape[axis + 1], *a.shape[axis + 2:]))
+
+
+def spread_out(a: Node, axis: int, step: int) -> Node:
+    """step - 1 zeros after each element along the axis."""
+    if step == 1:
+        return a
+    return merge_axes(resize(split_axis(a, axis, (a.shape[axis], 1)), axis + 1, step), axis)
 
 
 # -- whole arrays --------------------------------------------------------------------------------------------

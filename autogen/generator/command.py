@@ -1,0 +1,135 @@
+"""The command line of the generator, and the record of versions and hashes beside the generated modules."""
+import argparse
+import difflib
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tiny.autogen.generator import libclang, sets_linux
+from tiny.autogen.generator.build import Built, build
+from tiny.autogen.generator.manifest import HeaderSet
+from tiny.autogen.generator.packages import PackageError, Packages, Unpacked
+
+HERE = Path(__file__).resolve().parent.parent
+RECORD = HERE / "manifest.json"
+SETS: tuple[HeaderSet, ...] = (*sets_linux.SETS,)
+
+
+@dataclass
+class Run:
+    """What one run saw: the entries for manifest.json, and the lines that `--check` complains with."""
+    entries: dict[str, dict]
+    differences: list[str]
+    notes: list[str]
+
+
+def chosen(names: Sequence[str], small: bool) -> list[HeaderSet]:
+    """The sets named, or all; `small` leaves only those with small packages."""
+    known = {wanted.module: wanted for wanted in SETS}
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 3)
+            raise SystemExit(f"no header set {name!r}; near: {', '.join(near) or 'none'}; all: "
+                             f"{', '.join(known)}")
+    return [known[name] for name in names or known if not small or known[name].small]
+
+
+def entry(wanted: HeaderSet, built: Built, folders: dict[str, Unpacked]) -> dict:
+    """One set's part of manifest.json."""
+    packages = {p.key: {"package": p.name, "kind": p.kind, "suite": p.suite,
+                        "version": folders[p.key].version,
+                        "bytes": folders[p.key].size} for p in wanted.packages}
+    return {"packages": packages, "headers": built.hashes}
+
+
+def compare(wanted: HeaderSet, built: Built, found: dict, recorded: dict, run: Run) -> None:
+    """Note where a regenerated set differs from the committed one. A package's newer version alone is no
+    difference."""
+    module = HERE / f"{wanted.module}.py"
+    old = module.read_text() if module.exists() else ""
+    if old != built.text:
+        lines = difflib.unified_diff(old.splitlines(), built.text.splitlines(), f"{module.name} (committed)",
+                                     f"{module.name} (from the headers)", n=0, lineterm="")
+        run.differences += [line[:200] for line in list(lines)[:20]]
+    before = recorded.get(wanted.module, {"headers": {}, "packages": {}})
+    for path in sorted(before["headers"].keys() | found["headers"].keys()):
+        if before["headers"].get(path) != found["headers"].get(path):
+            run.differences.append(f"{wanted.module}: {path} is not the file recorded in manifest.json")
+    for key, package in found["packages"].items():
+        was = before["packages"].get(key, {}).get("version")
+        if was not in (None, package["version"]):
+            run.notes.append(f"{wanted.module}: {key} is now {package['version']}, recorded {was}")
+
+
+def generate(wanted_sets: Sequence[HeaderSet], folder: Path, check: bool) -> Run:
+    """Regenerate sets into this package's folder, or with `check` only compare."""
+    recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    packages, run = Packages(folder), Run({}, [], [])
+    packages.bring([package for wanted in wanted_sets for package in wanted.packages])
+    for wanted in wanted_sets:
+        start = time.perf_counter()
+        folders = packages.bring(wanted.packages)
+        built = build(wanted, folders, folder / "links")
+        found = run.entries[wanted.module] = entry(wanted, built, folders)
+        if check:
+            compare(wanted, built, found, recorded, run)
+        else:
+            (HERE / f"{wanted.module}.py").write_text(built.text)
+        print(f"{wanted.module}: {len(built.text) // 1024} KiB, {len(built.records)} structs, "
+              f"{time.perf_counter() - start:.2f} s", flush=True)
+    return run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tiny.autogen",
+                                     description="Generate tiny's bindings from header packages.")
+    parser.add_argument("sets", nargs="*", metavar="SET",
+                        help="header sets, named as their modules; default: all")
+    parser.add_argument("--check", action="store_true",
+                        help="change nothing; exit 1 if the committed modules differ")
+    parser.add_argument("--small", action="store_true", help="only sets whose packages are small")
+    parser.add_argument("--keep", metavar="FOLDER", type=Path, help="keep downloads there and use them again")
+    parser.add_argument("--libclang", metavar="FILE",
+                        help="the libclang to use; default: the newest one found")
+    options = parser.parse_args(arguments)
+    wanted_sets = chosen(options.sets, options.small)
+    start = time.perf_counter()
+    try:
+        library = libclang.load(options.libclang)
+        print(f"libclang {library.major}: {library.path}")
+        with tempfile.TemporaryDirectory(prefix="tiny-bindings-") as temporary:
+            run = generate(wanted_sets, options.keep or Path(temporary), options.check)
+    except (PackageError, libclang.HeaderError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return report(run, options.check, time.perf_counter() - start)
+
+
+def report(run: Run, check: bool, seconds: float) -> int:
+    """Print what the run did; write manifest.json unless checking. Returns the exit status."""
+    packages = {key: package for found in run.entries.values() for key, package in found["packages"].items()}
+    for key, package in sorted(packages.items()):
+        print(f"{key}: {package['version']}, {package['bytes'] / 1e6:.1f} MB")
+    print(f"{len(run.entries)} sets from {len(packages)} packages, "
+          f"{sum(p['bytes'] for p in packages.values()) / 1e6:.0f} MB, in {seconds:.0f} s")
+    for note in run.notes:
+        print(f"note: {note}")
+    if not check:
+        recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+        known = [wanted.module for wanted in SETS]
+        merged = {name: entry for name, entry in sorted((recorded | run.entries).items()) if name in known}
+        RECORD.write_text(json.dumps(merged, indent=1) + "\n")
+        return 0
+    for line in run.differences:
+        print(line, file=sys.stderr)
+    if run.differences:
+        print("the committed bindings differ from their headers; run `make bindings`, review the diff and "
+              "commit it",
+              file=sys.stderr)
+        return 1
+    print("no difference")
+    return 0

@@ -1,0 +1,51 @@
+"""The committed bindings against their headers, freshly downloaded: layouts, numbers, and the modules' very
+text.
+
+The sets with small packages run in CI; the others belong to `make test-oracles`.
+"""
+import json
+import os
+import shutil
+
+import pytest
+
+from tests.autogen import agreement
+from tiny.autogen.generator import command, libclang
+from tiny.autogen.generator.build import build
+from tiny.autogen.generator.packages import PackageError, Packages
+
+SMALL = [wanted for wanted in command.SETS if wanted.small]
+LARGE = [wanted for wanted in command.SETS if not wanted.small]
+
+
+def disagreements(sets, folder) -> list[str]:
+    """Every difference between the committed modules and what their headers give now."""
+    if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+        pytest.skip("header packages come through apt, which this machine lacks")
+    libclang.load()
+    packages, recorded, run = Packages(folder), json.loads(command.RECORD.read_text()), command.Run({}, [],
+                                                                                                    [])
+    try:
+        packages.bring([package for wanted in sets for package in wanted.packages])
+    except PackageError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no header packages: {error}")
+    for wanted in sets:
+        folders = packages.bring(wanted.packages)
+        built = build(wanted, folders, folder / "links")
+        command.compare(wanted, built, command.entry(wanted, built, folders), recorded, run)
+        run.differences += agreement.layouts(wanted, built)
+        if wanted.language == "c" and (built.records or built.constants):
+            run.differences += agreement.compiled(built, folder)
+    return run.differences
+
+
+def test_small_sets_are_what_their_headers_say(tmp_path):
+    assert disagreements(SMALL, tmp_path) == []
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+def test_large_sets_are_what_their_headers_say(tmp_path):
+    assert disagreements(LARGE, tmp_path) == []

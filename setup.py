@@ -1,4 +1,5 @@
-"""Which folders are packages: every folder of tiny/ with an __init__.py, and autogen/ under the name tiny.autogen."""
+"""Which folders are packages: every folder of tiny/ with an __init__.py, and autogen/ under the name
+tiny.autogen."""
 from setuptools import find_packages, setup
 
 setup(packages=[*find_packages(include=["tiny", "tiny.*"]),

@@ -1,7 +1,7 @@
 """The shape of the source: imports run one way, files stay short, the environment is read in one place.
 
-The table is that of docs/architecture.md. `config`, `target`, `objfile` and `toolchain` are ground level: open to all,
-and importing only one another and the standard library.
+The table is that of docs/architecture.md. `config`, `target`, `objfile` and `toolchain` are ground level:
+open to all, and importing only one another and the standard library.
 """
 import ast
 import sys
@@ -11,8 +11,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUND = {"config", "target", "objfile", "toolchain"}
-EVERYTHING = {"ir", "schedule", "render", "hcq", "emulator", "trace", "realize", "frontend", "nn", "llm", "autogen"}
-MAY_IMPORT = {                                              # a folder, or a module of tiny/ -> what it may import
+EVERYTHING = {
+    "ir",
+    "schedule",
+    "render",
+    "hcq",
+    "emulator",
+    "trace",
+    "realize",
+    "frontend",
+    "nn",
+    "llm",
+    "autogen",
+}
+MAY_IMPORT = {  # a folder, or a module of tiny/ -> what it may import
     **{name: set() for name in (*GROUND, "ir", "autogen")},
     "schedule": {"ir"},
     "render": {"ir"},
@@ -21,14 +33,14 @@ MAY_IMPORT = {                                              # a folder, or a mod
     "trace": {"hcq", "autogen", "ir"},
     "realize": {"ir", "schedule", "render", "hcq", "emulator"},
     "frontend": {"ir", "realize"},
-    "nn": {"frontend"},                                     # the public names of frontend's layers, under tiny.nn
+    "nn": {"frontend"},  # the public names of frontend's layers, under tiny.nn
     "__init__": {"frontend", "nn", "ir", "realize"},
     "llm": EVERYTHING - {"emulator"},
     "__main__": EVERYTHING,
 }
 HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each other
 HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events"}}   # and packet declarations
-LAZY_IMPORTS = {"__main__.py"}                              # the command line loads what the command needs, no more
+LAZY_IMPORTS = {"__main__.py"}  # the command line loads what the command needs, no more
 SOURCES = sorted((ROOT / "tiny").rglob("*.py"))
 
 
@@ -81,7 +93,11 @@ def test_imports_run_one_way(path):
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_stand_at_the_top_and_name_what_they_bring(path):
     tree = ast.parse(path.read_text())
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    functions = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    ]
     inside = [node.lineno for function in functions for node in ast.walk(function)
               if isinstance(node, ast.Import | ast.ImportFrom)]
     assert not inside or path.name in LAZY_IMPORTS, f"import inside a function at lines {inside}"
@@ -101,7 +117,10 @@ def test_files_and_functions_fit_a_reader():
     long_files = [f"{path.relative_to(ROOT)}: {lines} lines" for path in SOURCES
                   if (lines := len(path.read_text().splitlines())) > 800]
     assert not long_files, f"a file has one subject and at most 500 lines, 800 in need: {long_files}"
-    long_functions = [f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}, {lines} lines" for path in SOURCES
-                      for node in ast.walk(ast.parse(path.read_text()))
-                      if isinstance(node, ast.FunctionDef) and (lines := node.end_lineno - node.lineno + 1) > 60]
+    long_functions = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}, {lines} lines"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and (lines := node.end_lineno - node.lineno + 1) > 60
+    ]
     assert not long_functions, f"a function fits a screen, 50 lines, 60 in need: {long_functions}"

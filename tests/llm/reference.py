@@ -1,4 +1,5 @@
-"""A LLaMA in plain numpy, float32, over weights that the `gguf` package dequantises: what tests compare tiny with.
+"""A LLaMA in plain numpy, float32, over weights that the `gguf` package dequantises: what tests compare tiny
+with.
 
 It shares no code with tiny. Run as a program it prints what tests/llm/expected.py holds.
 """
@@ -23,7 +24,8 @@ def rms_norm(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 def rotate_pairs(x: np.ndarray, base: float) -> np.ndarray:
-    """Rotary embedding of x (heads, positions, size) on neighbouring pairs, the layout of GGUF's llama weights."""
+    """Rotary embedding of x (heads, positions, size) on neighbouring pairs, the layout of GGUF's llama
+    weights."""
     positions, size = x.shape[-2:]
     angle = np.arange(positions)[:, None] * base ** (-np.arange(0, size, 2) / size)
     cos, sin = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
@@ -64,7 +66,9 @@ def forward(metadata: dict, weights: dict[str, np.ndarray], ids: list[int]) -> n
 def greedy(metadata: dict, weights: dict[str, np.ndarray], ids: list[int], count: int) -> list[int]:
     """The next `count` most likely tokens, or fewer when the end token comes."""
     ids, start = list(ids), len(ids)
-    while len(ids) < start + count and (len(ids) == start or ids[-1] != metadata["tokenizer.ggml.eos_token_id"]):
+    while len(ids) < start + count and (
+        len(ids) == start or ids[-1] != metadata["tokenizer.ggml.eos_token_id"]
+    ):
         ids.append(int(forward(metadata, weights, ids)[-1].argmax()))
     return ids[start:]
 

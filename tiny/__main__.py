@@ -1,0 +1,35 @@
+"""The command line: `python -m tiny COMMAND ...`."""
+import difflib
+import importlib
+import sys
+
+# command -> (module whose main(arguments) runs it, one line of help); the module is loaded only when asked
+# for
+COMMANDS = {
+    "generate": ("tiny.llm.cli", "text from a language model: a GGUF file or a Hugging Face folder"),
+    "devices": ("tiny.hcq.listing", "every device: whether it opens, and if not, why and what to do"),
+}
+
+
+def usage() -> str:
+    lines = [f"  {name:10}{doc}" for name, (_, doc) in COMMANDS.items()]
+    return "\n".join(["usage: python -m tiny COMMAND ...", "", "commands:", *lines, "",
+                      "Each command tells more with --help. The manual is in docs/."])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; the exit code: 0 done, 2 a request that cannot be met, told in one line."""
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
+        print(f"tiny: unknown command {name!r}; {hint}", file=sys.stderr)
+        return 2
+    return importlib.import_module(COMMANDS[name][0]).main(rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

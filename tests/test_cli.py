@@ -1,0 +1,136 @@
+"""The command line as a person meets it: its answers, and one line with exit code 2 for what it cannot do."""
+import os
+import re
+import subprocess
+import sys
+
+import gguf
+import numpy as np
+import pytest
+
+from tests.llm import expected, small_models
+
+
+def tiny(*arguments, **environment) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "tiny", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | environment,
+        timeout=300,
+    )
+
+
+def check_refused(done: subprocess.CompletedProcess, message: str) -> None:
+    """Exit code 2 and one line that says so."""
+    assert done.returncode == 2, done.stderr
+    assert re.search(message, done.stderr) and len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stdout == ""
+
+
+def test_help_lists_the_commands():
+    for arguments in ((), ("--help",)):
+        done = tiny(*arguments)
+        assert done.returncode == 0 and "generate" in done.stdout and "devices" in done.stdout
+
+
+def test_unknown_command_proposes_one():
+    check_refused(tiny("generat"), "unknown command 'generat'; did you mean generate")
+    check_refused(tiny("zzz"), "the commands are generate, devices")
+
+
+def test_devices_lists_every_kind_and_what_to_do():
+    done = tiny("devices")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"CPU\b.*(opens|ok|yes)", done.stdout, re.IGNORECASE)
+    assert all(name in done.stdout for name in ("AMD", "NV", "METAL"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return small_models.write_gguf(
+        tmp_path_factory.mktemp("model") / "small.gguf", small_models.random_weights()
+    )
+
+
+def test_generates_text_and_figures(model):
+    done = tiny("generate", model, "--prompt", "abc", "--max-tokens", 6, "--ids")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("abc")
+    assert len(re.search(r"^ids: (.*)$", done.stdout, re.MULTILINE)[1].split()) == 6
+    assert re.search(
+        r"prompt 3 tokens at [\d.]+ tokens/s, decode 5 at [\d.]+ tokens/s; \d+ kernels in 1 submission "
+        r"per token; memory \d+ MB, device \d+ MB; compiling [\d.]+ s$",
+        done.stderr,
+    )
+
+
+def test_default_model_goes_on_as_known():
+    done = tiny("generate", "--prompt", expected.PROMPT, "--ids")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (f"{expected.PROMPT}{expected.GREEDY_TEXT}\n"
+                           f"ids: {' '.join(map(str, expected.GREEDY_IDS))}\n")
+
+
+@pytest.mark.slow
+def test_default_model_answers_a_question():
+    done = tiny("generate", "--chat", "--prompt", expected.CHAT_PROMPT)
+    assert done.stdout.strip() == expected.CHAT_ANSWER
+
+
+def test_files_that_are_no_models(tmp_path):
+    (tmp_path / "wrong.gguf").write_bytes(b"PK\x03\x04 and more")
+    (tmp_path / "short.gguf").write_bytes(b"GGUF\x03\x00\x00\x00")
+    for name, message in (("none.gguf", "no such file"), ("wrong.gguf", "not b'GGUF'"),
+                          ("short.gguf", "short.gguf"), ("", "no config.json there")):
+        check_refused(tiny("generate", tmp_path / name, "--prompt", "x"), message)
+
+
+def test_unsupported_block_type_is_named(tmp_path):
+    path = tmp_path / "blocks.gguf"
+    weights = small_models.random_weights()
+    odd = weights.pop("token_embd.weight")
+    writer_type = gguf.GGMLQuantizationType.IQ1_S
+    original = gguf.GGUFWriter.write_header_to_file
+
+    def with_odd_tensor(self, *arguments):
+        blocks = np.zeros((odd.shape[0], 50), np.uint8)
+        self.add_tensor("token_embd.weight", blocks, raw_shape=blocks.shape, raw_dtype=writer_type)
+        return original(self, *arguments)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gguf.GGUFWriter, "write_header_to_file", with_odd_tensor)
+        small_models.write_gguf(path, weights)
+    check_refused(tiny("generate", path, "--prompt", "x"), "token_embd.weight.*IQ1_S.*Q4_1")
+
+
+def test_other_architectures_are_named(tmp_path):
+    path = small_models.write_gguf(
+        tmp_path / "other.gguf", small_models.random_weights(), architecture="bert"
+    )
+    check_refused(tiny("generate", path, "--prompt", "x"), "architecture 'bert' is not supported")
+
+
+def test_context_overflow_is_one_line(model):
+    check_refused(
+        tiny("generate", model, "--prompt", "a" * 300), "the prompt has 300 tokens, the context holds 256"
+    )
+
+
+def test_an_answer_that_fills_the_context_stops_there(model):
+    done = tiny("generate", model, "--prompt", "a" * 250, "--ids")
+    assert done.returncode == 0, done.stderr
+    ids = re.search(r"^ids: (.*)$", done.stdout, re.MULTILINE)[1].split()
+    assert len(ids) == 6 or ids[-1] == "2"
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (("--tempreture", "1"), "unrecognized arguments"), (("--temperature", "-1"), "temperature is at least 0"),
+    (("--prompt", ""), "the prompt is empty")])
+def test_options_that_cannot_be(model, options, message):
+    check_refused(tiny("generate", model, "--prompt", "x", *options), message)
+
+
+def test_unknown_device_proposes_one(model):
+    check_refused(tiny("generate", model, "--prompt", "x", "--device", "CUP"), "CPU")
+    check_refused(tiny("generate", model, "--prompt", "x", DEV="CUDDA"), "CUDDA")

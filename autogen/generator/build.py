@@ -39,9 +39,8 @@ class Built:
 
 
 def source_of(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -> Source:
-    """The C text and include folders of a set. `links`: a folder for the renamed include folders that some
-    sets need."""
-    includes = []
+    """The C text and include folders of a set. `links`: a folder for stubs and renamed include folders."""
+    includes = [str(_stubs(wanted, links))] if wanted.stubs else []
     for folder in wanted.folders:
         place = folders[folder.package.key].folder / folder.path
         if not place.is_dir():
@@ -61,6 +60,14 @@ def source_of(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -
     return Source("\n".join([wanted.preamble, *lines, ""]), includes, paths, wanted.language)
 
 
+def _stubs(wanted: HeaderSet, links: Path) -> Path:
+    root = links / f"{wanted.module}-stubs"
+    for name, text in wanted.stubs:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
 def build(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -> Built:
     """Generate one set. Raises HeaderError where the headers and the manifest disagree."""
     source = source_of(wanted, folders, links)
@@ -77,7 +84,7 @@ def build(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -> Bu
             values |= enum_values
             pieces.append(text)
     heading = emit.docstring(wanted.title, _files(wanted), wanted.notes)
-    imports = "import _cffi_backend\n\n" if records else ""
+    imports = "import _cffi_backend\n\n" if records else "\n"
     body = "\n".join([piece for piece in (emit.constants(values), *pieces) if piece])
     return Built(f"{heading}{imports}{body}", records, _hashes(wanted, folders, source), source, values)
 
@@ -105,10 +112,12 @@ def _records(part: Records, source: Source, module: str,
     enums = [enum for enum in declarations.enums if _wanted(enum, part.enums)]
     named = [enum for enum in enums if enum.tag or enum.typedef]
     records = list(declarations.records.values())
+    values = {name: value for enum in enums for name, value in enum.members}
+    if not records:
+        return "", [], values
     aliases = {record.name: declarations.aliases(record.name) for record in records if record.tag}
     ffi = emit.ffi_for(records, named, aliases)
     comments = "".join(emit.describe(record) for record in records)
-    values = {name: value for enum in enums for name, value in enum.members}
     origin = {name: d.source for d in declared for name in d.names}
     table = emit.table("TABLE", "structs whose layout is a table of ours, with its source",
                        origin) if origin else ""

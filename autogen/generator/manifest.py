@@ -73,6 +73,7 @@ class HeaderSet:
     """One module to generate.
 
     preamble  C text before the headers: types that a kernel header takes for granted
+    stubs     (name, text) of system headers that the set includes and does not need the contents of
     small     its packages are a few megabytes: CI regenerates it
     """
     module: str
@@ -81,6 +82,7 @@ class HeaderSet:
     folders: tuple[Folder, ...]
     parts: tuple[Records | Constants | Table | Declared, ...]
     preamble: str = ""
+    stubs: tuple[tuple[str, str], ...] = ()
     language: str = "c"
     small: bool = False
     notes: str = ""

@@ -184,7 +184,7 @@ def _unpack(package: Package, file: Path, into: Path) -> None:
                     archive.extract(name, into)
         return
     patterns = [f"*/{pattern}" for pattern in package.keep]
-    tar = ["tar", "-x", "--wildcards", "-C", str(into)]
+    tar = ["tar", "-x", "--wildcards", "--no-wildcards-match-slash", "-C", str(into)]
     if package.kind == "source":
         _run([*tar, "--strip-components=1", "-f", str(file), *patterns], into)
     elif package.inner:

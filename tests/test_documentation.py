@@ -1,0 +1,41 @@
+"""Every Python block in README.md and docs/ runs, and prints what the comment behind each print says."""
+import contextlib
+import io
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from tiny.config import Config
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": page.stem}
+    for code in blocks(page):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(page), "exec"), names)
+        promised = re.findall(r"^ *print\(.*\) {2,}# (.*)$", code, re.MULTILINE)
+        assert printed.getvalue().splitlines() == promised
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    missing = [link for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+               if not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_every_setting_is_documented():
+    page = (ROOT / "docs" / "environment.md").read_text()
+    assert [field.name for field in fields(Config) if f"`{field.name.upper()}`" not in page] == []

@@ -93,8 +93,7 @@ def test_imports_stand_at_the_top_and_name_what_they_bring(path):
     ]
     inside = [node.lineno for function in functions for node in ast.walk(function)
               if isinstance(node, ast.Import | ast.ImportFrom)]
-    assert not inside or path.name in SCHEDULE_FOR_RENDER = {"kernel", "loops"}                   # a kernel and its loops: data that lowering reads
-LAZY_IMPORTS, f"import inside a function at lines {inside}"
+    assert not inside or path.name in LAZY_IMPORTS, f"import inside a function at lines {inside}"
     stars = [node.lineno for node in ast.walk(tree)
              if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)]
     assert not stars, f"star import at lines {stars}"

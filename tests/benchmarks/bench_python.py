@@ -1,0 +1,137 @@
+"""What the Python of tiny costs: import, nodes, first kernel, a training step, replay. Run with `make bench`.
+
+Each figure is printed with its budget. Nothing else should run meanwhile; the budgets hold on an idle
+machine.
+"""
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tiny import GlobalCounters, Tensor, TinyJit, nn
+from tiny.ir import ops
+from tiny.ir.dtype import dtypes
+from tiny.ir.node import Node, const
+
+FIRST_KERNEL = """
+import time
+began = time.perf_counter()
+from tiny import Tensor
+imported = time.perf_counter()
+(Tensor([1.0, 2.0, 3.0]) * 2 + 1).tolist()
+print(imported - began, time.perf_counter() - imported)
+"""
+
+
+def report(what: str, figure: float, unit: str, budget: float | None = None) -> None:
+    limit = "" if budget is None else f"   budget {budget:g} {unit}{'' if figure <= budget else '   OVER'}"
+    print(f"\n{what:58}{figure:10.2f} {unit}{limit}")
+
+
+def first_kernel(cache) -> tuple[float, float]:
+    """(import, first kernel) in milliseconds, in a fresh process with that cache folder."""
+    done = subprocess.run([sys.executable, "-c", FIRST_KERNEL], capture_output=True, text=True, check=True,
+                          env=os.environ | {"CACHE": str(cache)})
+    return tuple(1e3 * float(figure) for figure in done.stdout.split())
+
+
+def test_import(benchmark, tmp_path):
+    times = []
+    benchmark.pedantic(lambda: times.append(first_kernel(tmp_path)[0]), rounds=7)
+    report("import tiny", statistics.median(times), "ms", 120)
+
+
+def test_first_kernel_with_an_empty_cache(benchmark, tmp_path):
+    times, number = [], itertools.count()
+    benchmark.pedantic(lambda: times.append(first_kernel(tmp_path / str(next(number)))[1]), rounds=5)
+    report("first kernel, empty cache", statistics.median(times), "ms", 400)
+
+
+def test_first_kernel_with_a_warm_cache(benchmark, tmp_path):
+    times = []
+    first_kernel(tmp_path)
+    benchmark.pedantic(lambda: times.append(first_kernel(tmp_path)[1]), rounds=5)
+    report("first kernel, warm cache", statistics.median(times), "ms")
+
+
+def test_making_a_node_anew(benchmark):
+    numbers = itertools.count()
+    leaf = const(0.5, dtypes.float32)
+    kept = []
+
+    def make():
+        kept.append(Node(ops.MUL, None, (leaf, const(float(next(numbers)), dtypes.float32))))
+    benchmark(make)
+    report("two new nodes", 1e6 * benchmark.stats.stats.median, "us")
+
+
+def test_finding_a_node_that_exists(benchmark):
+    leaf = const(0.5, dtypes.float32)
+    kept = Node(ops.MUL, None, (leaf, leaf))
+    assert benchmark(lambda: Node(ops.MUL, None, (leaf, leaf))) is kept
+    report("a node that exists", 1e6 * benchmark.stats.stats.median, "us")
+
+
+class Perceptron:
+    """Small enough that the device's time does not count."""
+
+    def __init__(self):
+        Tensor.manual_seed(0)
+        self.first = nn.Linear(16, 16)
+        self.second = nn.Linear(16, 4)
+        self.optimizer = nn.optim.Adam(nn.state.get_parameters(self), lr=1e-3)
+
+    def __call__(self, x: Tensor, y: Tensor) -> Tensor:
+        self.optimizer.zero_grad()
+        loss = ((self.second(self.first(x).relu()) - y) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss.realize()
+
+
+@pytest.fixture
+def training():
+    rng = np.random.default_rng(0)
+    x, y = (Tensor(rng.standard_normal((8, size)).astype(np.float32)).realize() for size in (16, 4))
+    return Perceptron(), x, y
+
+
+def kernels_of(step) -> int:
+    before = GlobalCounters.kernel_count
+    step()
+    return GlobalCounters.kernel_count - before
+
+
+def test_training_step_without_a_jit(benchmark, training):
+    step, x, y = training
+    began = time.perf_counter()
+    kernels = kernels_of(lambda: step(x, y).item())
+    report(
+        f"first training step, {kernels} kernels, compiled ones cached",
+        1e3 * (time.perf_counter() - began),
+        "ms",
+    )
+    for _ in range(3):
+        step(x, y).item()
+    kernels = kernels_of(lambda: step(x, y).item())
+    benchmark(lambda: step(x, y).item())
+    scaled = 1e3 * benchmark.stats.stats.median * 24 / kernels
+    report(f"warm training step, {kernels} kernels, as if 24", scaled, "ms", 5)
+
+
+def test_replay(benchmark, training):
+    step, x, y = training
+    captured = TinyJit(step)
+    for _ in range(3):
+        captured(x, y)
+    kernels = kernels_of(lambda: captured(x, y))
+
+    def replay():
+        captured(x, y)
+    benchmark(replay)
+    report(f"replay of {kernels} kernels, each", 1e6 * benchmark.stats.stats.median / kernels, "us", 10)

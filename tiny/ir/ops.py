@@ -285,8 +285,8 @@ ACCUMULATE = op("ACCUMULATE", level=KERNEL, operands=None, dtype=first, shape=of
 # -- the flat form a dialect walks: control, registers and lanes ----------------------------------------------------
 GROUP = op("GROUP", level=KERNEL, operands=1, dtype=position, shape=scalar,
            doc="the number of this group, 0 to its operand - 1; opens the body that runs once a group")
-LOOP = op("LOOP", level=KERNEL, operands=2, dtype=position, shape=scalar,
-          doc="counts from the first operand by arg[1] while below the second; arg: (number, step)")
+LOOP = op("LOOP", level=KERNEL, operands=1, dtype=position, shape=scalar,
+          doc="counts from 0 to its operand - 1; arg: a number unique in the kernel")
 END = op("END", level=KERNEL, operands=1, dtype=nothing, shape=scalar, doc="closes a GROUP, LOOP or IF")
 IF = op("IF", level=KERNEL, operands=1, dtype=nothing, shape=scalar, doc="arg: number; runs where the operand is true")
 REGISTER = op("REGISTER", level=KERNEL, operands=1, dtype=first, shape=of_first,

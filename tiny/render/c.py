@@ -1,0 +1,368 @@
+"""The C dialect: flat instructions become one C function with explicit vector types, for clang and gcc alike.
+
+    void NAME(const uint64_t *args, uint64_t begin, uint64_t end)
+
+args holds the pointers, then the variables; the function runs groups begin ... end-1. Every value is a constant of its
+own, so each operation rounds by itself; the text assumes -ffp-contract=off and -fwrapv. Vectors use GCC's vector
+extension; what only clang has is guarded. A vector of bool is a mask, an integer vector of 0 and -1 whose lanes are as
+wide as what was compared.
+"""
+import math
+from collections.abc import Sequence
+
+from tiny.ir import ops
+from tiny.ir.dtype import DType, dtypes
+from tiny.ir.integer import bounds, fits_32_bits
+from tiny.ir.node import Node
+from tiny.ir.ops import Op
+
+_NAMES = {"b": "u8", "f": "f", "i": "i", "u": "u"}
+_BINARY = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.FDIV: "/", ops.IDIV: "/", ops.MOD: "%", ops.AND: "&",
+           ops.OR: "|", ops.XOR: "^", ops.SHL: "<<", ops.SHR: ">>"}
+_COMPARE = {ops.LT: "<", ops.EQ: "==", ops.NE: "!="}
+
+PRELUDE = """\
+typedef signed char i8; typedef short i16; typedef int i32; typedef long i64;
+typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long u64;
+typedef _Float16 f16; typedef float f32; typedef double f64;
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define FMA_f32(a, b, c) __builtin_fmaf(a, b, c)
+#define FMA_f64(a, b, c) __builtin_fma(a, b, c)
+#else
+#define FMA_f32(a, b, c) ((a) * (b) + (c))
+#define FMA_f64(a, b, c) ((a) * (b) + (c))
+#endif
+#if defined(__clang__) && defined(__FMA__)
+#define FMA_vector(a, b, c) __builtin_elementwise_fma(a, b, c)
+#else
+#define FMA_vector(a, b, c) ((a) * (b) + (c))
+#endif
+"""
+
+
+def element(dtype: DType) -> str:
+    """C's name for an element in memory."""
+    return "u8" if dtype is dtypes.bool else f"{_NAMES[dtype.kind]}{dtype.bits}"
+
+
+class CDialect:
+    """Renders one kernel; one method an operation, each giving a C expression."""
+
+    def __init__(self):
+        self.names: dict[Node, str] = {}
+        self.mask_bits: dict[Node, int] = {}
+        self.wide: dict[Node, bool] = {}                     # index nodes that need 64 bits
+        self.vectors: dict[str, str] = {}                    # typedefs by name
+        self.helpers: dict[str, str] = {}
+        self.lines: list[str] = []
+        self.depth = 1
+        self.count = 0
+
+    # -- types ------------------------------------------------------------------------------------------------------
+    def vector(self, kind: str, lanes: int, unaligned: bool = False) -> str:
+        """The vector type of an element type name, declared on first use."""
+        name = f"{kind}x{lanes}" + ("_at" if unaligned else "")
+        size = int(kind[1:]) // 8
+        extra = f", aligned({size}), may_alias" if unaligned else ""
+        self.vectors[name] = f"typedef {kind} {name} __attribute__((vector_size({size * lanes}){extra}));"
+        return name
+
+    def kind(self, node: Node) -> str:
+        """The element type name of a value."""
+        if node.dtype is dtypes.index:
+            return "i64" if self.is_wide(node) else "i32"
+        if node.dtype is dtypes.bool:
+            return f"i{self.mask_bits.get(node, 8)}" if node.shape else "u8"
+        return element(node.dtype)
+
+    def is_wide(self, node: Node) -> bool:
+        """Whether an index value, or one it is made of, needs 64 bits."""
+        found = self.wide.get(node)
+        if found is None:
+            inner = node.src if node.op in (ops.ADD, ops.MUL, ops.IDIV, ops.MOD, ops.MAX, ops.MIN, ops.BROADCAST) else ()
+            found = self.wide[node] = not fits_32_bits(node) or any(self.is_wide(s) for s in inner)
+        return found
+
+    def type(self, node: Node) -> str:
+        return self.vector(self.kind(node), node.shape[0]) if node.shape else self.kind(node)
+
+    # -- operands ---------------------------------------------------------------------------------------------------
+    def ref(self, node: Node) -> str:
+        """An operand: a name or a literal."""
+        if node.op is ops.CONST:
+            return self.literal(node)
+        if node.op is ops.POINTER:
+            return f"p{node.arg}"
+        if node.op is ops.LOCAL:
+            return f"local{node.arg[0]}"
+        return self.names[node]
+
+    def literal(self, node: Node) -> str:
+        value, dtype = node.arg, node.dtype
+        if dtype is dtypes.bool:
+            return "1" if value else "0"
+        if dtype is dtypes.index:
+            return f"{value}" if fits_32_bits(value) and value > -2**31 else f"{value}L"
+        if dtype.kind == "f":
+            suffix = "f" if dtype is dtypes.float32 else ""
+            if math.isnan(value):
+                text = f"__builtin_nan{suffix}(\"\")"
+            elif math.isinf(value):
+                text = f"{'-' if value < 0 else ''}__builtin_inf{suffix}()"
+            else:
+                text = value.hex() + suffix
+            return f"(f16)({text})" if dtype is dtypes.float16 else f"({text})" if text.startswith("-") else text
+        if dtype.kind == "u":
+            return f"(({element(dtype)}){value}UL)"
+        return f"(({element(dtype)}){value}L)" if value > dtypes.int64.min else "((i64)(-9223372036854775807L - 1))"
+
+    def spread(self, node: Node, like: Node, kind: str | None = None) -> str:
+        """An operand as a vector of as many lanes as `like`; masks in the width of `kind`."""
+        lanes = like.shape[0]
+        text = self.ref(node)
+        if node.dtype is dtypes.bool:
+            wanted = self.vector(kind, lanes)
+            if node.shape:
+                return text if self.kind(node) == kind else f"__builtin_convertvector({text}, {wanted})"
+            return f"(({wanted}){{0}} - ({kind})({text}))"
+        kind = kind or self.kind(node)
+        if node.shape:
+            return text if self.kind(node) == kind else f"__builtin_convertvector({text}, {self.vector(kind, lanes)})"
+        zero = f"({self.vector(kind, lanes)}){{0}}"
+        return f"(({kind})({text}) - {zero})" if kind[0] == "f" else f"({zero} + ({kind})({text}))"
+
+    # -- expressions ------------------------------------------------------------------------------------------------
+    def expression(self, node: Node) -> str:
+        op = node.op
+        if op in _BINARY:
+            return self.index_arithmetic(node) if node.dtype is dtypes.index else self.binary(node)
+        if op in _COMPARE:
+            return self.compare(node)
+        return _METHODS[op](self, node)
+
+    def binary(self, node: Node) -> str:
+        a, b = node.src
+        sign = _BINARY[node.op]
+        if not node.shape:
+            if node.op is ops.SHL and node.dtype.kind == "i":
+                unsigned = f"u{node.dtype.bits}"
+                return f"({self.kind(node)})(({unsigned}){self.ref(a)} << {self.ref(b)})"
+            return f"({self.kind(node)})({self.ref(a)} {sign} {self.ref(b)})"
+        if node.dtype is dtypes.bool:
+            kind = self.kind(a if a.shape else b)
+            self.mask_bits[node] = int(kind[1:])
+            return f"{self.spread(a, node, kind)} {sign} {self.spread(b, node, kind)}"
+        return f"{self.spread(a, node)} {sign} {self.spread(b, node)}"
+
+    def index_arithmetic(self, node: Node) -> str:
+        kind = self.kind(node)
+        a, b = (self.spread(s, node, kind) if node.shape else f"({kind}){self.ref(s)}" for s in node.src)
+        text = f"({a} {_BINARY[node.op]} {b})"
+        if node.op not in (ops.IDIV, ops.MOD) or bounds(node.src[0])[0] >= 0:
+            return text
+        negative = f"(({a} % {b}) < 0)"                      # round towards minus infinity; the divisor is positive
+        if node.shape:                                       # a true lane is -1
+            return f"{text} + {negative}" if node.op is ops.IDIV else f"{text} - {b} * {negative}"
+        return f"{text} - {negative}" if node.op is ops.IDIV else f"{text} + {b} * {negative}"
+
+    def compare(self, node: Node) -> str:
+        a, b = node.src
+        sign = _COMPARE[node.op]
+        if not node.shape:
+            return f"{self.ref(a)} {sign} {self.ref(b)}"
+        kind = self.kind(a if a.shape else b)
+        if a.dtype is dtypes.index:
+            kind = "i64" if self.is_wide(a) or self.is_wide(b) else "i32"
+        self.mask_bits[node] = int(kind[1:])
+        mask = self.vector(kind.replace("f", "i").replace("u", "i"), node.shape[0])
+        return f"({mask})({self.spread(a, node, kind)} {sign} {self.spread(b, node, kind)})"
+
+    def choose(self, node: Node) -> str:
+        condition, a, b = node.src
+        if not condition.shape and not node.shape:
+            return f"{self.ref(condition)} ? {self.ref(a)} : {self.ref(b)}"
+        kind = self.kind(a if a.shape else b) if node.dtype is dtypes.bool else self.kind(node)
+        if node.dtype is dtypes.bool:
+            kind = kind if a.shape or b.shape else self.kind(condition)
+            self.mask_bits[node] = int(kind[1:])
+        if not condition.shape:
+            return f"{self.ref(condition)} ? {self.spread(a, node, kind)} : {self.spread(b, node, kind)}"
+        mask = self.spread(condition, node, f"i{kind[1:]}")
+        bits = self.vector(f"i{kind[1:]}", node.shape[0])
+        result = self.vector(kind, node.shape[0])
+        return (f"({result})(({mask} & ({bits}){self.spread(a, node, kind)}) | "
+                f"(~{mask} & ({bits}){self.spread(b, node, kind)}))")
+
+    def cast(self, node: Node) -> str:
+        source, = node.src
+        if not node.shape:
+            return f"({self.ref(source)}) != 0" if node.dtype is dtypes.bool else f"({self.kind(node)}){self.ref(source)}"
+        if node.dtype is dtypes.bool:
+            kind = self.kind(source)
+            self.mask_bits[node] = int(kind[1:])
+            return f"({self.vector('i' + kind[1:], node.shape[0])})({self.ref(source)} != 0)"
+        result = self.vector(self.kind(node), node.shape[0])
+        if source.dtype is dtypes.bool:
+            return f"__builtin_convertvector({self.ref(source)} & 1, {result})"
+        return f"__builtin_convertvector({self.ref(source)}, {result})"
+
+    def bitcast(self, node: Node) -> str:
+        source, = node.src
+        if node.shape:
+            return f"({self.type(node)}){self.ref(source)}"
+        return f"((union {{ {self.kind(source)} a; {self.kind(node)} b; }}){{ .a = {self.ref(source)} }}).b"
+
+    def negate(self, node: Node) -> str:
+        return f"({self.type(node)})(-{self.ref(node.src[0])})"
+
+    def fused_multiply_add(self, node: Node) -> str:
+        if not node.shape:
+            return f"FMA_{self.kind(node)}({', '.join(self.ref(s) for s in node.src)})"
+        return f"FMA_vector({', '.join(self.spread(s, node) for s in node.src)})"
+
+    def function(self, node: Node) -> str:
+        """SQRT or TRUNC: a builtin, lane by lane where the compiler has none for vectors."""
+        word = {ops.SQRT: "sqrt", ops.TRUNC: "trunc"}[node.op]
+        suffix = "f" if node.dtype is dtypes.float32 else ""
+        if not node.shape:
+            return f"__builtin_{word}{suffix}({self.ref(node.src[0])})"
+        kind, lanes = self.type(node), node.shape[0]
+        self.helpers[f"{word}_{kind}"] = (
+            f"#ifdef __clang__\n#define {word}_{kind}(x) __builtin_elementwise_{word}(x)\n#else\n"
+            f"static inline {kind} {word}_{kind}({kind} x) {{\n"
+            f"  for (int i = 0; i < {lanes}; i++) x[i] = __builtin_{word}{suffix}(x[i]);\n  return x;\n}}\n#endif")
+        return f"{word}_{kind}({self.ref(node.src[0])})"
+
+    def extreme(self, node: Node) -> str:
+        """MAX and MIN of integers, as positions need them."""
+        sign = ">" if node.op is ops.MAX else "<"
+        a, b = (self.ref(s) for s in node.src)
+        return f"{a} {sign} {b} ? {a} : {b}"
+
+    def lanes(self, node: Node) -> str:
+        return f"({self.type(node)}){{{', '.join(str(n) for n in range(node.arg))}}}"
+
+    def broadcast(self, node: Node) -> str:
+        if node.dtype is dtypes.bool:
+            self.mask_bits[node] = 8
+        return self.spread(node.src[0], node, self.kind(node))
+
+    def extract(self, node: Node) -> str:
+        text = f"{self.ref(node.src[0])}[{node.arg}]"
+        return f"{text} != 0" if node.dtype is dtypes.bool else text
+
+    def stack(self, node: Node) -> str:
+        sign = ""
+        if node.dtype is dtypes.bool:
+            self.mask_bits[node] = 8
+            sign = "-(i8)"
+        return f"({self.type(node)}){{{', '.join(sign + self.ref(s) for s in node.src)}}}"
+
+    def load(self, node: Node) -> str:
+        pointer, index, *gate = node.src
+        kind = element(pointer.dtype)
+        if not node.shape:
+            text = f"{self.ref(pointer)}[{self.ref(index)}]"
+            zero = "0"
+        else:
+            lanes = node.shape[0]
+            text = f"*({self.vector(kind, lanes, True)} *)({self.ref(pointer)} + {self.ref(index)})"
+            zero = f"({self.vector(kind, lanes)}){{0}}"
+            if node.dtype is dtypes.bool:
+                self.mask_bits[node] = 8
+                text = f"({self.vector('i8', lanes)})({text} != 0)"
+                zero = f"({self.vector('i8', lanes)}){{0}}"
+        return f"{self.ref(gate[0])} ? {text} : {zero}" if gate else text
+
+    def read(self, node: Node) -> str:
+        if node.src[0] in self.mask_bits:
+            self.mask_bits[node] = self.mask_bits[node.src[0]]
+        return self.ref(node.src[0])
+
+    # -- statements -------------------------------------------------------------------------------------------------
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def name(self, node: Node, letter: str) -> str:
+        self.count += 1
+        self.names[node] = f"{letter}{self.count}"
+        return self.names[node]
+
+    def statement(self, node: Node) -> None:
+        op = node.op
+        if op is ops.GROUP:
+            name = self.name(node, "g")
+            self.line(f"for (i64 {name} = (i64)begin; {name} < (i64)end; {name}++) {{")
+            self.depth += 1
+        elif op is ops.LOOP:
+            name = self.name(node, "i")
+            kind = self.kind(node.src[0])
+            self.line(f"for ({kind} {name} = 0; {name} < {self.ref(node.src[0])}; {name}++) {{")
+            self.depth += 1
+        elif op is ops.IF:
+            self.line(f"if ({self.ref(node.src[0])}) {{")
+            self.depth += 1
+        elif op is ops.END:
+            self.depth -= 1
+            self.line("}")
+        elif op is ops.STORE:
+            self.store(node)
+        elif op is ops.REGISTER:
+            source = node.src[0]
+            if source.dtype is dtypes.bool and source.shape:
+                self.mask_bits[node] = 8
+                text = self.spread(source, source, "i8")
+            else:
+                text = self.ref(source)
+            self.line(f"{self.type(node)} {self.name(node, 'r')} = {text};")
+        elif op is ops.SET:
+            register, value = node.src
+            text = self.spread(value, register, self.kind(register)) if register.shape else self.ref(value)
+            self.line(f"{self.names[register]} = {text};")
+        else:
+            text = self.expression(node)
+            self.line(f"const {self.type(node)} {self.name(node, 'v')} = {text};")
+
+    def store(self, node: Node) -> None:
+        pointer, index, value, *gate = node.src
+        kind = element(pointer.dtype)
+        if value.shape:
+            lanes = value.shape[0]
+            text = self.ref(value)
+            if value.dtype is dtypes.bool:
+                text = f"({self.vector('u8', lanes)})({self.spread(value, value, 'i8')} & 1)"
+            text = f"*({self.vector(kind, lanes, True)} *)({self.ref(pointer)} + {self.ref(index)}) = {text};"
+        else:
+            text = f"{self.ref(pointer)}[{self.ref(index)}] = {self.ref(value)};"
+        self.line(f"if ({self.ref(gate[0])}) {text}" if gate else text)
+
+
+_METHODS: dict[Op, object] = {
+    ops.WHERE: CDialect.choose, ops.CAST: CDialect.cast, ops.BITCAST: CDialect.bitcast, ops.NEG: CDialect.negate,
+    ops.FMA: CDialect.fused_multiply_add, ops.SQRT: CDialect.function, ops.TRUNC: CDialect.function,
+    ops.MAX: CDialect.extreme, ops.MIN: CDialect.extreme, ops.LANES: CDialect.lanes,
+    ops.BROADCAST: CDialect.broadcast, ops.EXTRACT: CDialect.extract, ops.STACK: CDialect.stack,
+    ops.LOAD: CDialect.load, ops.READ: CDialect.read,
+}
+
+
+def render(name: str, instructions: Sequence[Node], pointers: Sequence[DType], variables: Sequence[Node]) -> str:
+    """The C source of one kernel. pointers: element type of each POINTER; variables: VARIABLEs, passed after them."""
+    dialect = CDialect()
+    for number, dtype in enumerate(pointers):
+        qualifier = "" if number == 0 else "const "
+        dialect.line(f"{qualifier}{element(dtype)} *restrict p{number} = ({qualifier}{element(dtype)} *)args[{number}];")
+    for number, variable in enumerate(variables):
+        kind = dialect.kind(variable)
+        dialect.line(f"const {kind} {dialect.name(variable, 'n')} = ({kind})args[{len(pointers) + number}];")
+    locals_used = dict.fromkeys(s for node in instructions for s in node.src if s.op is ops.LOCAL)
+    for local in locals_used:
+        dialect.line(f"{element(local.dtype)} {dialect.ref(local)}[{local.arg[1]}] __attribute__((aligned(64)));")
+    for node in instructions:
+        if node.op is not ops.VARIABLE:
+            dialect.statement(node)
+    body = "\n".join(dialect.lines)
+    return "\n".join((*dialect.vectors.values(), *dialect.helpers.values(),
+                      f"void {name}(const u64 *restrict args, u64 begin, u64 end) {{", body, "}", ""))
+
+

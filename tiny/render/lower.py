@@ -1,0 +1,400 @@
+"""A kernel and its loop schedule become the flat list of instructions that a dialect walks once.
+
+Everything the schedule says is done here; nothing is decided here. Each combination of unrolled and lane points is an
+Instance: the kernel's expression with its axes replaced by positions. Expressions are shared by interning, placed in
+the outermost scope that knows their operands (so what a loop does not change stands before it), and emitted once.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+from tiny.ir import ops
+from tiny.ir.integer import Integer, bounds, less, multiply, unbound
+from tiny.ir.node import Node, const
+from tiny.ir.ops import identity_of
+from tiny.render.instances import Instance, Instantiate, all_of, at_lane, combine, lanes_in, load, neighbours
+from tiny.render.scopes import Scopes
+from tiny.schedule.index import as_node
+from tiny.schedule.kernel import Kernel
+from tiny.schedule.loops import BLOCK, CONTROL, GROUP, LANES, SPLIT, Loop, Pack, Schedule, accumulation, spills
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """instructions: the flat list; groups: how many times the GROUP's body runs, 1 without a GROUP."""
+    instructions: list[Node]
+    groups: Integer
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """How far each axis is decided: its position so far, how many points are left, and each loop's counter."""
+    base: dict[Node, Integer]
+    extent: dict[Node, Integer]
+    counters: dict[int, Integer]
+    packed: dict[Node, tuple[Node, Pack]]
+
+    def enter(self, number: int, loop: Loop, counter: Integer, extent: Integer) -> "_State":
+        moved = self.base[loop.axis] + multiply(counter, loop.step)
+        return _State(self.base | {loop.axis: moved}, self.extent | {loop.axis: extent},
+                      self.counters | {number: counter}, self.packed)
+
+
+class _Lowering:
+    def __init__(self, kernel: Kernel, schedule: Schedule, simplify: Callable[[Node], Node]):
+        self.kernel, self.schedule, self.loops = kernel, schedule, schedule.loops
+        self.scopes = Scopes(simplify)
+        self.total = accumulation(kernel)
+        self.reduced = self.total.src[1:] if self.total is not None else ()
+        self.value = Instantiate(kernel.value)
+        self.term = Instantiate(self.total.src[0]) if self.total is not None else None
+        self.where = Instantiate(as_node(kernel.index))
+        self.gate = Instantiate(kernel.gate) if kernel.gate is not None else None
+        self.destination = Node(ops.POINTER, kernel.dtype, (), 0)
+        self.groups: Integer = 1
+        self.unique = 0
+        self.scopes.will_write(self.destination)
+
+    def number(self) -> int:
+        """A number no other loop, register or read of this kernel has."""
+        self.unique += 1
+        return self.unique
+
+    def run(self) -> Lowered:
+        axes = {loop.axis for loop in self.loops}
+        sizes = {axis: axis.src[0].arg if axis.src[0].op is ops.CONST else unbound(axis.src[0]) for axis in axes}
+        state = _State(dict.fromkeys(axes, 0), sizes, {}, {})
+        if self.kernel.carried:
+            self._walk(state, 0, self._sequential_loop(), self._running)
+        elif self.total is None:
+            self._walk(state, 0, len(self.loops), self._store_tile)
+        else:
+            self._walk(state, 0, self._sum_start(), self._sum_tile)
+        return Lowered(self.scopes.instructions(), self.groups)
+
+    def _sequential_loop(self) -> int:
+        return next(n for n, loop in enumerate(self.loops) if loop.axis is self.kernel.sequential)
+
+    def _sum_start(self) -> int:
+        """The loop at which accumulators begin: the first reduced one, or past all loops over the result."""
+        controls = [n for n, loop in enumerate(self.loops) if loop.kind in CONTROL]
+        if spills(self.schedule, self.reduced):
+            return 1 + max(n for n in controls if self.loops[n].axis not in self.reduced)
+        return next(n for n in controls if self.loops[n].axis in self.reduced)
+
+    # -- loops ------------------------------------------------------------------------------------------------------
+    def _walk(self, state: _State, number: int, stop: int, body: Callable[[_State], None]) -> None:
+        """Emit control loops `number` to stop - 1, remainders included, with `body` inside."""
+        packs = [pack for pack in self.schedule.packs if pack.depth == number]
+        if packs:
+            self.scopes.open(None)
+            for pack in packs:
+                state = self._pack(state, pack)
+        self._walk_packed(state, number, stop, body)
+        if packs:
+            self.scopes.close()
+
+    def _walk_packed(self, state: _State, number: int, stop: int, body: Callable[[_State], None]) -> None:
+        if number == stop:
+            body(state)
+            return
+        loop = self.loops[number]
+        if loop.kind not in CONTROL:
+            self._walk(state, number + 1, stop, body)
+            return
+        extent = state.extent[loop.axis]
+        count, rest = (extent // loop.step, extent % loop.step) if loop.step > 1 else (extent, 0)
+        if loop.kind == GROUP:
+            self._walk_groups(state, number, stop, body, count, rest)
+            return
+        if isinstance(count, Node) or count > 1:
+            counter = Node(ops.LOOP, None, (as_node(count),), self.number())
+            self.scopes.open(counter, conditional=bounds(count)[0] < 1)
+            self._walk(state.enter(number, loop, counter, loop.step), number + 1, stop, body)
+            self.scopes.close()
+        elif count == 1:
+            self._walk(state.enter(number, loop, 0, loop.step), number + 1, stop, body)
+        if isinstance(rest, Node) or rest:
+            self._walk(state.enter(number, loop, count, rest), number + 1, stop, body)
+
+    def _walk_groups(self, state: _State, number: int, stop: int, body: Callable[[_State], None],
+                     count: Integer, rest: Integer) -> None:
+        loop = self.loops[number]
+        partial = isinstance(rest, Node) or rest > 0
+        self.groups = count + 1 if partial else count
+        group = Node(ops.GROUP, None, (as_node(self.groups),), 0)
+        self.scopes.open(group, conditional=True)
+        if not partial:
+            self._walk(state.enter(number, loop, group, loop.step), number + 1, stop, body)
+        else:
+            full = less(group, count)
+            for condition, extent in ((full, loop.step), (_not(full), rest)):
+                if condition is False or (isinstance(condition, Node) and condition.op is ops.CONST):
+                    continue
+                self._guarded(condition, state.enter(number, loop, group, extent), number + 1, stop, body)
+        self.scopes.close()
+
+    def _guarded(self, condition: Node | bool, state: _State, number: int, stop: int,
+                 body: Callable[[_State], None]) -> None:
+        if condition is True:
+            self._walk(state, number, stop, body)
+            return
+        self.scopes.open(Node(ops.IF, None, (self.scopes.place(condition),), self.number()), conditional=True)
+        self._walk(state, number, stop, body)
+        self.scopes.close()
+
+    # -- the register tile ------------------------------------------------------------------------------------------
+    def _points(self, state: _State, of_result: bool) -> list[tuple[Instance, dict[int, Integer], int]]:
+        """Instances over the unrolled and lane loops of the result's axes, or of the reduced ones.
+
+        Each comes with the counters of its loops and the number of its own accumulator set (for SPLIT).
+        """
+        choices = []
+        width = {}
+        for number, loop in enumerate(self.loops):
+            if loop.kind not in CONTROL and (loop.axis not in self.reduced) is of_result:
+                choices.append([(number, loop, point) for point in self._counters(loop, width[loop.axis], state)])
+            width[loop.axis] = loop.step
+        result = []
+        for combination in product(*choices):
+            positions = {axis: base for axis, base in state.base.items() if (axis not in self.reduced) is of_result}
+            gates = []
+            own = 0
+            for _, loop, (counter, gate) in combination:
+                positions[loop.axis] = positions[loop.axis] + counter
+                if gate is not True:
+                    gates.append((loop.axis, gate))
+                if loop.kind == SPLIT:
+                    own = own * self._width(loop) + counter
+            counters = {number: counter for number, _, (counter, _) in combination}
+            result.append((Instance(positions, tuple(gates)), counters, own))
+        return result
+
+    def _width(self, loop: Loop) -> int:
+        """How many points an unrolled or lane loop has when nothing is cut off."""
+        before = [other for other in self.loops[:self.loops.index(loop)] if other.axis is loop.axis]
+        return before[-1].step
+
+    def _counters(self, loop: Loop, width: int, state: _State) -> list[tuple[Integer, Node | bool]]:
+        """(counter, whether that point exists) for the points of an unrolled or lane loop."""
+        extent = state.extent[loop.axis]
+        if loop.kind == LANES:
+            lanes = Node(ops.LANES, None, (), width) if width > 1 else 0
+            return [(lanes, less(lanes, extent))]
+        points = [(point, less(point, extent)) for point in range(width)]
+        return [(point, exists) for point, exists in points if exists is not False]
+
+    def _replaced(self, state: _State, counters: dict[int, Integer]) -> dict[Node, Node]:
+        """Packed operands, read from their copies."""
+        known = state.counters | counters
+        return {operand: load(local, self._local_index(pack, known), ())
+                for operand, (local, pack) in state.packed.items()}
+
+    # -- bodies -----------------------------------------------------------------------------------------------------
+    def _store_tile(self, state: _State) -> None:
+        for instance, counters, _ in self._points(state, True):
+            value = self.value(instance, self._replaced(state, counters))
+            if self.kernel.combine is not None:
+                old = load(self.destination, self.where(instance, {}), self._gates(instance))
+                value = combine(self.kernel.combine, old, value)
+            self._store(instance, value)
+
+    def _running(self, state: _State) -> None:
+        """A running reduction: registers before the sequential loop, one step and one store in it."""
+        lanes = self._lane_count(True)
+        wide = self.kernel.value.dtype
+        points = self._points(state, True)
+        registers = [self._register(identity_of(self.kernel.combine, wide), wide, lanes) for _ in points]
+
+        def step(inner: _State) -> None:
+            for register, (instance, counters, _) in zip(registers, self._points(inner, True), strict=True):
+                value = self.value(instance, self._replaced(inner, counters))
+                self._set(register, combine(self.kernel.combine, self._read(register), value))
+                result = self._read(register)
+                self._store(instance, result if wide is self.kernel.dtype else
+                            Node(ops.CAST, self.kernel.dtype, (result,)))
+        self._walk(state, self._sequential_loop(), len(self.loops), step)
+
+    def _sum_tile(self, state: _State) -> None:
+        points = self._points(state, True)
+        totals = self._sums(state, self._sum_start(), points)
+        for (instance, counters, _), total in zip(points, totals, strict=True):
+            self._store(instance, self.value(instance, self._replaced(state, counters) | {self.total: total}))
+
+    def _sums(self, state: _State, number: int, points: list) -> list[Node]:
+        """The reduction over loops from `number` on, for each instance of the result."""
+        block = next((n for n in range(number, len(self.loops)) if self.loops[n].kind == BLOCK), None)
+        op, dtype = self.total.arg, self.total.dtype
+        start = identity_of(op, dtype)
+        if block is None:
+            return self._plain_sums(state, number, points, start)
+        registers = [self._register(start, dtype, self._lane_count(True)) for _ in points]
+
+        def inner(within: _State) -> None:
+            parts = self._sums(within, block + 1, points)
+            for register, part in zip(registers, parts, strict=True):
+                self._set(register, combine(op, self._read(register), part))
+        self._walk(state, number, block + 1, inner)
+        return [self._read(register) for register in registers]
+
+    def _plain_sums(self, state: _State, number: int, points: list, start) -> list[Node]:
+        op, dtype = self.total.arg, self.total.dtype
+        across = self._lane_count(False)                     # lanes along a reduced axis
+        lanes = across or self._lane_count(True)
+        copies = 1
+        for loop in self.loops:
+            copies *= self._width(loop) if loop.kind == SPLIT else 1
+        registers = [[self._register(start, dtype, lanes, self._waiting(instance, state, own))
+                      for own in range(copies)] for instance, _, _ in points]
+
+        def inner(within: _State) -> None:
+            for over, reduced_counters, own in self._points(within, False):
+                for sums, (instance, counters, _) in zip(registers, points, strict=True):
+                    both = Instance(instance.positions | over.positions, instance.gates + over.gates)
+                    value = self.term(both, self._replaced(within, counters | reduced_counters))
+                    exists = all_of([gate for _, gate in over.gates])
+                    if exists is not None:
+                        value = Node(ops.WHERE, None, (exists, value, const(start, dtype)))
+                    self._set(sums[own], combine(op, self._read(sums[own]), value))
+        self._walk(state, number, len(self.loops), inner)
+        return [self._gathered(sums, across) for sums in registers]
+
+    def _waiting(self, instance: Instance, state: _State, own: int) -> Node | None:
+        """The sum that an earlier round of an outer reduced loop left in the destination; None when there is none."""
+        outer = [counter for number, counter in state.counters.items()
+                 if self.loops[number].axis in self.reduced and isinstance(counter, Node)]
+        later = [counter for number, counter in state.counters.items()
+                 if self.loops[number].axis in self.reduced and not isinstance(counter, Node) and counter > 0]
+        if own or not (outer or later):
+            return None
+        position: Integer = sum(later)
+        for counter in outer:
+            position = position + counter
+        started = less(0, position)
+        gates = self._gates(instance) + ([started] if isinstance(started, Node) else [])
+        return load(self.destination, self.where(instance, {}), gates)
+
+    def _gathered(self, registers: list[Node], across: int) -> Node:
+        """One value out of the accumulators of one instance: first of its copies, then of its lanes."""
+        op = self.total.arg
+        values = [self._read(register) for register in registers]
+        while len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=False)
+            values = [combine(op, a, b) for a, b in pairs] + ([values[-1]] if len(values) % 2 else [])
+        if not across:
+            return values[0]
+        lanes = [Node(ops.EXTRACT, None, (values[0],), lane) for lane in range(across)]
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [combine(op, a, b) for a, b in zip(lanes[:half], lanes[half:2 * half], strict=True)] + lanes[2 * half:]
+        return lanes[0]
+
+    def _lane_count(self, of_result: bool) -> int:
+        """Lanes along the result's axes or along reduced ones, 0 for none."""
+        for loop in self.loops:
+            if loop.kind == LANES and (loop.axis not in self.reduced) is of_result:
+                return self._width(loop) if self._width(loop) > 1 else 0
+        return 0
+
+    # -- registers and memory ---------------------------------------------------------------------------------------
+    def _register(self, start, dtype, lanes: int, value: Node | None = None) -> Node:
+        initial = const(start, dtype) if value is None else value
+        if lanes and not initial.shape:
+            initial = Node(ops.BROADCAST, None, (initial,), lanes)
+        return self.scopes.statement(ops.REGISTER, (initial,), self.number())
+
+    def _read(self, register: Node) -> Node:
+        return Node(ops.READ, None, (register,), self.number())
+
+    def _set(self, register: Node, value: Node) -> None:
+        self.scopes.statement(ops.SET, (register, value), self.number())
+
+    def _gates(self, instance: Instance) -> list[Node]:
+        gates = [gate for _, gate in instance.gates]
+        return gates if self.gate is None else [*gates, self.gate(instance, {})]
+
+    def _store(self, instance: Instance, value: Node) -> None:
+        index = self.where(instance, {})
+        gate = all_of(self._gates(instance))
+        self._store_at(self.destination, index, value, gate)
+
+    def _store_at(self, pointer: Node, index: Integer, value: Node, gate: Node | None) -> None:
+        lanes = lanes_in(index) or lanes_in(gate)
+        if gate is not None and gate.op is ops.CONST and not gate.arg:
+            return
+        if lanes is None:
+            self.scopes.statement(ops.STORE, (pointer, as_node(index), value, *(() if gate is None else (gate,))))
+            return
+        first = neighbours(index, lanes)
+        if first is not None and lanes_in(gate) is None:
+            if not value.shape:
+                value = Node(ops.BROADCAST, None, (value,), lanes.arg)
+            self.scopes.statement(ops.STORE, (pointer, as_node(first), value, *(() if gate is None else (gate,))))
+            return
+        value = self.scopes.place(value)
+        for lane in range(lanes.arg):
+            one = Node(ops.EXTRACT, None, (value,), lane) if value.shape else value
+            self._store_at(pointer, at_lane(index, lanes, lane), one,
+                           None if gate is None else at_lane(gate, lanes, lane))
+
+    # -- packing ----------------------------------------------------------------------------------------------------
+    def _counts(self, pack: Pack) -> list[int]:
+        """How many points each loop of the layout has, remainders rounded up."""
+        counts = []
+        for number in pack.layout:
+            loop = self.loops[number]
+            before = [other.step for other in self.loops[:number] if other.axis is loop.axis]
+            outer = before[-1] if before else loop.axis.src[0].arg
+            counts.append(-(-outer // loop.step))
+        return counts
+
+    def _local_index(self, pack: Pack, counters: dict[int, Integer]) -> Integer:
+        index: Integer = 0
+        for number, count in zip(pack.layout, self._counts(pack), strict=True):
+            index = multiply(index, count) + counters.get(number, 0)
+        return index
+
+    def _pack(self, state: _State, pack: Pack) -> _State:
+        """Emit the copy of an operand; the state it returns reads from the copy."""
+        size = 1
+        for count in self._counts(pack):
+            size *= count
+        local = Node(ops.LOCAL, pack.operand.dtype, (), (self.number(), size))
+        self.scopes.will_write(local)
+        positions = dict(state.base)
+        counters: dict[int, Integer] = {}
+        opened = 0
+        for number, count in zip(pack.layout, self._counts(pack), strict=True):
+            loop = self.loops[number]
+            if loop.kind == LANES and number == pack.layout[-1]:
+                counter: Integer = Node(ops.LANES, None, (), count)
+            elif count == 1:
+                counter = 0
+            else:
+                counter = Node(ops.LOOP, None, (as_node(count),), self.number())
+                self.scopes.open(counter)
+                opened += 1
+            counters[number] = counter
+            positions[loop.axis] = positions[loop.axis] + multiply(counter, loop.step)
+        read = Instantiate(pack.operand)
+        gates = [(axis, less(positions[axis], unbound(axis.src[0]))) for axis in read.axes[pack.operand]]
+        gates = tuple((axis, gate) for axis, gate in gates if isinstance(gate, Node))
+        value = read(Instance(positions, gates), self._replaced(state, {}))
+        self._store_at(local, self._local_index(pack, counters), value, None)
+        for _ in range(opened):
+            self.scopes.close()
+        return _State(state.base, state.extent, state.counters, state.packed | {pack.operand: (local, pack)})
+
+
+def _not(condition: Node | bool) -> Node | bool:
+    if isinstance(condition, bool):
+        return not condition
+    return Node(ops.EQ, None, (condition, const(False, condition.dtype)))
+
+
+def lower(kernel: Kernel, schedule: Schedule, simplify: Callable[[Node], Node]) -> Lowered:
+    """The flat instructions of a kernel under a schedule, which `check` has passed.
+
+    simplify: turns one arithmetic node with simple operands into operations the dialect knows.
+    """
+    return _Lowering(kernel, schedule, simplify).run()

@@ -1,0 +1,298 @@
+"""From a graph to a plan: which kernels run, in which order, on which memory.
+
+A plan knows its graph's leaves only by number, so it serves every graph of the same structure.
+"""
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tiny.ir import ops
+from tiny.ir.dtype import DType
+from tiny.ir.integer import bounds, equal, prod
+from tiny.ir.node import Node, toposort
+from tiny.schedule.fuse import fuse, size_of
+from tiny.schedule.index import lower_assign, lower_kernel, lower_scatter, unbound_argument
+from tiny.schedule.kernel import Kernel
+from tiny.schedule.memory import Lifetime, assign_offsets
+
+INPUT, OUTPUT, ARENA = "input", "output", "arena"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value lies: the number-th leaf of the graph, result of the plan, or offset in bytes into the arena."""
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One kernel; places[i] is what its POINTER i means, 0 the destination."""
+    kernel: Kernel
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What becomes of a root: its place, which for a write in place is an input's."""
+    place: Place
+    dtype: DType
+    shape: tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in order; results for the roots in order; arena bytes the steps need meanwhile."""
+    steps: tuple[Step, ...]
+    results: tuple[Result, ...]
+    arena_size: int
+    variables: tuple[Node, ...]
+
+
+# -- structure: what two graphs must share to share a plan or a kernel ----------------------------------------------
+def structure(order: Sequence[Node], inputs: frozenset | set | dict = frozenset()) -> tuple:
+    """A key that is equal for graphs of equal structure: leaves by order of appearance, BINDs by their variable."""
+    number: dict[Node, int] = {}
+    key: list = []
+    for position, node in enumerate(order):
+        number[node] = position
+        op = node.op
+        if op is ops.BUFFER or node in inputs:
+            key.append((node.dtype, unbound_argument(node.shape), node.device))
+        elif op is ops.CONST:
+            key.append(node)
+        elif op is ops.BIND:
+            key.append(node.src[0])
+        elif node.arg is None or op.level == ops.SHARED:
+            key.append((op, node.dtype, node.arg, *[number[s] for s in node.src]))
+        else:
+            key.append((op, node.dtype, unbound_argument(node.arg), *[number[s] for s in node.src]))
+    return tuple(key)
+
+
+def region(root: Node, stored: dict[Node, None]) -> tuple[list[Node], list[Node]]:
+    """(nodes that the kernel of `root` computes or reads, operands first; those it reads, in order of appearance)."""
+    order: list[Node] = []
+    inputs: list[Node] = []
+    seen: set[Node] = set()
+    stack = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            if node.op is ops.BUFFER or (node in stored and node is not root):
+                order.append(node)
+                inputs.append(node)
+            else:
+                stack.append((node, True))
+                stack.extend((s, False) for s in reversed(node.src))
+    return order, inputs
+
+
+# -- building -------------------------------------------------------------------------------------------------------
+class _Builder:
+    """Builds one plan. `writable[leaf]` says whether a leaf's memory may be overwritten."""
+
+    def __init__(self, roots: list[Node], order: list[Node], writable: dict[Node, bool], max_inputs: int):
+        self.roots, self.order, self.writable = roots, order, writable
+        self.stored = fuse(roots, order, max_inputs)
+        self.leaves = {node: number for number, node in enumerate(n for n in order if n.op is ops.BUFFER)}
+        self.copied: set[Node] = set()                       # ASSIGNs that may not be made in place
+        self.inputs: dict[Node, list[Node]] = {}
+        self.orders: dict[Node, list[Node]] = {}
+
+    def build(self) -> Plan:
+        while True:
+            for node in self.stored:
+                if node not in self.inputs:
+                    self.orders[node], self.inputs[node] = region(node, self.stored)
+            self._forbid_impossible_writes()
+            sequence = self._sequence()
+            if sequence is not None and not self._hold_values(sequence):
+                return self._finish(sequence)
+
+    # in place or not
+    def in_place(self, node: Node) -> bool:
+        return node.op is ops.ASSIGN and node not in self.copied
+
+    def _forbid_impossible_writes(self) -> None:
+        """A base that must survive, or that a later reader needs, is not overwritten."""
+        ancestors: dict[Node, int] = {}
+        bit = {node: 1 << number for number, node in enumerate(self.stored)}
+        for node in self.stored:                             # topological order
+            mask = bit[node]
+            for source in self.inputs[node]:
+                mask |= ancestors.get(source, 0)
+            ancestors[node] = mask
+        taken: set[Node] = set()
+        for node in self.stored:
+            if not self.in_place(node):
+                continue
+            base = node.src[0]
+            free = self.writable[base] if base.op is ops.BUFFER else base in self.stored
+            readers = [other for other in self.stored if other is not node and base in self.inputs[other]]
+            if not free or base in self.roots or base in taken or any(ancestors[r] & bit[node] for r in readers):
+                self.copied.add(node)
+            else:
+                taken.add(base)
+
+    def _hold_values(self, sequence: list[Node]) -> bool:
+        """Store the value of each write that reads its base elsewhere than where it writes; True if any was found."""
+        found = False
+        for node in sequence:
+            value = node.src[1] if node.op is ops.ASSIGN else None
+            if not self.in_place(node) or value in self.stored or node.src[0] not in region(value, self.stored)[1]:
+                continue
+            kernel = self._kernel(node)[0]
+            if any(load.src[1] is not kernel.index for load in _loads_of_destination(kernel)):
+                self.stored = {n: None for n in self.order if n in self.stored or n is value}
+                self.inputs.clear()
+                found = True
+        return found
+
+    def _sequence(self) -> list[Node] | None:
+        """Stored nodes in an order where readers of a base come before the write; None after a write lost its place."""
+        before: dict[Node, set[Node]] = {node: {s for s in self.inputs[node] if s in self.stored}
+                                         for node in self.stored}
+        for node in self.stored:
+            if self.in_place(node):
+                before[node].update(other for other in self.stored
+                                    if other is not node and node.src[0] in self.inputs[other])
+        after: dict[Node, list[Node]] = {node: [] for node in self.stored}
+        for node, earlier in before.items():
+            for other in earlier:
+                after[other].append(node)
+        rank = {node: number for number, node in enumerate(self.stored)}
+        waiting = {node: len(earlier) for node, earlier in before.items()}
+        ready = [rank[node] for node, count in waiting.items() if not count]
+        heapq.heapify(ready)
+        nodes = list(self.stored)
+        sequence: list[Node] = []
+        while ready:
+            node = nodes[heapq.heappop(ready)]
+            sequence.append(node)
+            for other in after[node]:
+                waiting[other] -= 1
+                if not waiting[other]:
+                    heapq.heappush(ready, rank[other])
+        if len(sequence) < len(nodes):                       # two writes wait for each other: one gets its own memory
+            self.copied.add(next(node for node in nodes if waiting[node] and self.in_place(node)))
+            return None
+        return sequence
+
+    # kernels
+    def _kernel(self, node: Node) -> tuple[Kernel, list[Node]]:
+        """The kernel that computes a stored node and the nodes its POINTERs 1, 2, ... stand for."""
+        in_place = self.in_place(node)
+        reads = self.inputs[node]
+        if node.op in (ops.ASSIGN, ops.SCATTER):
+            reads = [s for s in region_of_sources(node, self.stored) if not (in_place and s is node.src[0])]
+        key = (structure(self.orders[node], self.stored), in_place, tuple(self.orders[node].index(r) for r in reads))
+        kernel = _kernels.get(key)
+        if kernel is None:
+            slots = {source: Node(ops.POINTER, source.dtype, (), number + 1) for number, source in enumerate(reads)}
+            if in_place:
+                slots[node.src[0]] = Node(ops.POINTER, node.dtype, (), 0)
+            lower = {ops.ASSIGN: lower_assign, ops.SCATTER: lower_scatter}.get(node.op)
+            kernel = lower(node, slots.get) if lower else lower_kernel(node, slots.get, node.dtype)
+            kernel = _kernels.setdefault(key, kernel)
+        return kernel, reads
+
+    def _copy_kernel(self, base: Node) -> tuple[Kernel, list[Node]]:
+        """The kernel that writes the value of `base` into fresh memory."""
+        if base in self.stored or base.op is ops.BUFFER:
+            pointer = Node(ops.POINTER, base.dtype, (), 1)
+            return lower_kernel(base, {base: pointer}.get, base.dtype), [base]
+        reads = region(base, self.stored)[1]
+        slots = {source: Node(ops.POINTER, source.dtype, (), number + 1) for number, source in enumerate(reads)}
+        return lower_kernel(base, slots.get, base.dtype), reads
+
+    # places
+    def _finish(self, sequence: list[Node]) -> Plan:
+        owner: dict[Node, Node] = {}                         # whose memory a stored node lives in
+        for node in sequence:
+            base = node.src[0] if self.in_place(node) else node
+            owner[node] = owner.get(base, base)
+        kernels: list[tuple[Kernel, Node, list[Node]]] = []
+        for node in sequence:
+            if any(equal(size, 0) for size in (node.src[1] if node.op is ops.ASSIGN else node).shape):
+                if not (node.op is ops.ASSIGN and not self.in_place(node)):
+                    continue
+            whole = node.op is ops.ASSIGN and not node.arg
+            if node.op is ops.SCATTER or (node.op is ops.ASSIGN and not self.in_place(node) and not whole):
+                kernel, reads = self._copy_kernel(node.src[0])
+                kernels.append((kernel, node, reads))
+            kernels.append((self._kernel(node)[0], node, self._kernel(node)[1]))
+        places = self._places(kernels, owner)
+        steps = tuple(Step(kernel, (places[owner[node]], *(places[owner.get(r, r)] for r in reads)))
+                      for kernel, node, reads in kernels)
+        results = tuple(Result(places[owner.get(root, root)], root.dtype, root.shape) for root in self.roots)
+        return Plan(steps, results, self.arena_size, variables_of(self.order))
+
+    def _places(self, kernels: list, owner: dict[Node, Node]) -> dict[Node, Place]:
+        places = {leaf: Place(INPUT, number) for leaf, number in self.leaves.items()}
+        for number, root in enumerate(self.roots):
+            places.setdefault(owner.get(root, root), Place(OUTPUT, number))
+        spans: dict[Node, list[int]] = {}
+        for step, (_, node, reads) in enumerate(kernels):
+            for used in (node, *reads):
+                held = owner.get(used, used)
+                if held not in places:
+                    spans.setdefault(held, [step, step])[1] = step
+        lifetimes = [Lifetime(size_of(node.shape) * node.dtype.itemsize, *span) for node, span in spans.items()]
+        offsets, self.arena_size = assign_offsets(lifetimes)
+        places.update((node, Place(ARENA, offset)) for node, offset in zip(spans, offsets, strict=True))
+        for node in self.stored:                             # of no elements, so of no memory
+            places.setdefault(owner.get(node, node), Place(ARENA, 0))
+        return places
+
+
+_kernels: dict[tuple, Kernel] = {}
+
+
+def region_of_sources(node: Node, stored: dict[Node, None]) -> list[Node]:
+    """What the update kernel of an ASSIGN or SCATTER reads: everything but its base, unless the value reads that too."""
+    reads: dict[Node, None] = {}
+    for source in node.src[1:]:
+        if source in stored or source.op is ops.BUFFER:
+            reads[source] = None
+        else:
+            reads.update(dict.fromkeys(region(source, stored)[1]))
+    return list(reads)
+
+
+def _loads_of_destination(kernel: Kernel) -> list[Node]:
+    return [node for node in toposort(kernel.value) if node.op is ops.LOAD and node.src[0].arg == 0]
+
+
+def variables_of(order: Sequence[Node]) -> tuple[Node, ...]:
+    """The VARIABLEs in a graph, also those inside shapes and arguments, in order of first appearance."""
+    found: dict[Node, None] = {}
+    for node in order:
+        if node.op in (ops.VARIABLE, ops.BIND):
+            found[unbound_argument(node)] = None
+        elif node.arg is not None and node.op.level == ops.TENSOR:
+            _collect(node.arg if node.op is not ops.BUFFER else node.shape, found)
+    return tuple(found)
+
+
+def _collect(arg, found: dict[Node, None]) -> None:
+    if isinstance(arg, Node):
+        for node in toposort(arg):
+            if node.op in (ops.VARIABLE, ops.BIND):
+                found[unbound_argument(node)] = None
+    elif isinstance(arg, tuple):
+        for part in arg:
+            _collect(part, found)
+
+
+def make_plan(roots: list[Node], order: list[Node], writable: dict[Node, bool], max_inputs: int = 64) -> Plan:
+    """The plan of a graph. roots: distinct nodes that are not BUFFERs; order: toposort(*roots); writable: by BUFFER."""
+    return _Builder(roots, order, writable, max_inputs).build()
+
+
+def bytes_of(shape: Sequence, dtype: DType) -> int:
+    """The most bytes an array can take."""
+    return bounds(prod(shape))[1] * dtype.itemsize

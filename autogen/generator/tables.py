@@ -83,7 +83,7 @@ def methods(source, patterns: Sequence[str], prefix: str, words: Sequence[str] =
     its fields, and numbers whose names extend a field are that field's values. `words`: names of memory words
     that have fields and no address.
     """
-    plain = [name for name in source.names([f"{prefix}.*"])]
+    plain = source.names([f"{prefix}.*"])
     indexed = source.names([f"{prefix}.*"], taking_argument=True)
     numbers = macros.constants(plain, source.text, source.includes)
     ranges = macros.ranges([name for name in plain if name not in numbers], source.text, source.includes)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import evaluate
-from tiny.frontend import graph
+from tiny.frontend import graph, shaping
 from tiny.frontend.grad import STOPS, gradient, vjp
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
@@ -23,7 +23,7 @@ def make(op, *src, arg=None) -> Node:
 
 
 def one(shape=()) -> Node:
-    return graph.expand(const(1.0, dtypes.float64), shape)
+    return shaping.expand(const(1.0, dtypes.float64), shape)
 
 
 def slope(function, arrays, weights, which: int) -> np.ndarray:
@@ -103,8 +103,8 @@ MOVES = {
     "expand": lambda x: make(ops.EXPAND, graph.reduce(ops.ADD, x, (1,)), arg=(2, 5, 4)),
     "cast": lambda x: Node(ops.CAST, dtypes.float64, (x,)),
 }
-WINDOWS = ((7, 3, 1, 1), (8, 3, 2, 1), (9, 2, 2, 1), (10, 2, 3, 1), (11, 3, 1, 2), (12, 3, 2, 2), (9, 2, 5, 3),
-           (5, 1, 2, 1), (13, 4, 3, 1), (7, 2, 4, 2))         # length; size, stride, dilation
+WINDOWS = ((7, 3, 1, 1), (8, 3, 2, 1), (9, 2, 2, 1), (10, 2, 3, 1), (11, 3, 1, 2), (12, 3, 2, 2),
+           (9, 2, 5, 3), (5, 1, 2, 1), (13, 4, 3, 1), (7, 2, 4, 2))         # length; size, stride, dilation
 
 
 def normal(*shapes):
@@ -165,7 +165,7 @@ def array_cases():
     for row in (None, ops.ADD, ops.MUL, ops.MAX, ops.MIN):
         yield (f"SCATTER {row}", lambda x, y, row=row: squared(graph.scatter(x, SOME, y, row)),
                base_and_updates)
-    yield "GATHER", lambda x: squared(graph.gather(x, graph.reshape(SOME, (2, 3)))), normal((4, 2))
+    yield "GATHER", lambda x: squared(graph.gather(x, shaping.reshape(SOME, (2, 3)))), normal((4, 2))
     yield "ASSIGN", lambda x, y: squared(make(ops.ASSIGN, x, y, arg=VIEW)), normal((4, 3), (4,))
     yield "ASSIGN all", lambda x, y: make(ops.MUL, make(ops.ASSIGN, x, y, arg=()), x), normal((2, 3), (2, 3))
     yield "product with zeros", lambda x: graph.reduce(ops.MUL, x, (1,)), with_zeros
@@ -272,6 +272,16 @@ def test_third_order():
     for expected in ([3, 12, 27], [6, 12, 18], [6, 6, 6]):
         node, = gradient(node, const(1.0, dtypes.float64), [x])
         assert evaluate.evaluate(node)[0].tolist() == expected
+
+
+def test_second_order_by_a_value_in_between():
+    """What is left out of a gradient's graph must not leave out a node that somebody differentiates by."""
+    x = leaf([1.0, 2.0, 3.0, 4.0])
+    flat = make(ops.NEG, graph.reshape(x, (2, 2)))
+    first, = gradient(graph.reduce(ops.MUL, flat, (0, 1)), one(), [flat])
+    second, = gradient(first, one(), [flat])
+    assert evaluate.evaluate(first)[0].tolist() == [[-24, -12], [-8, -6]]
+    assert evaluate.evaluate(second)[0].tolist() == [[26, 19], [14, 11]]
 
 
 def test_a_target_between_and_one_not_reached():

@@ -14,7 +14,6 @@ from tiny.frontend.graph import (
     contiguous,
     divide,
     equal,
-    expand,
     flip,
     function,
     gather,
@@ -25,18 +24,13 @@ from tiny.frontend.graph import (
     merge_axes,
     multiply,
     negate,
-    on_axis,
-    pad,
-    permute,
     positions,
     reduce,
-    reshape,
     resize,
     scale,
     scan,
     scatter,
     shift,
-    shrink,
     spread_out,
     subtract,
     times_size,
@@ -45,6 +39,7 @@ from tiny.frontend.graph import (
     where,
     zeros,
 )
+from tiny.frontend.shaping import expand, on_axis, pad, permute, reshape, shrink
 from tiny.ir import ops
 from tiny.ir.dtype import accumulator_dtype, dtypes
 from tiny.ir.integer import prod
@@ -57,7 +52,7 @@ vjp: dict[ops.Op, Rule] = {}
 STOPS = frozenset((ops.DETACH, ops.TRUNC, ops.BITCAST))
 
 
-# -- arithmetic ----------------------------------------------------------------------------------------------
+# -- arithmetic ---------------------------------------------------------------------------------------------
 vjp[ops.ADD] = lambda n, g: (g, g)
 vjp[ops.SUB] = lambda n, g: (g, negate(g))
 vjp[ops.MUL] = lambda n, g: (multiply(g, n.src[1]), multiply(g, n.src[0]))
@@ -110,7 +105,7 @@ vjp[ops.MAX] = vjp[ops.MIN] = _larger
 vjp[ops.POW] = _pow
 
 
-# -- functions -----------------------------------------------------------------------------------------------
+# -- functions ----------------------------------------------------------------------------------------------
 def _one_plus(x: Node) -> Node:
     return add(x, const(1, x.dtype))
 
@@ -135,7 +130,7 @@ def _erf(n: Node, g: Node) -> tuple[Node]:
 vjp[ops.ERF] = _erf
 
 
-# -- movement: the gradient moves back -----------------------------------------------------------------------
+# -- movement: the gradient moves back ----------------------------------------------------------------------
 def _reshape(n: Node, g: Node) -> tuple[Node]:
     return (reshape(g, n.src[0].shape) if g.shape else g,)
 
@@ -191,7 +186,7 @@ vjp[ops.CONTIGUOUS] = lambda n, g: (g,)
 vjp[ops.COPY] = lambda n, g: (Node(ops.COPY, None, (g,), n.src[0].device) if g.shape else g,)
 
 
-# -- reductions and running reductions -----------------------------------------------------------------------
+# -- reductions and running reductions ----------------------------------------------------------------------
 def _reduce(n: Node, g: Node) -> tuple[Node]:
     row, axes = n.arg
     x = n.src[0]
@@ -269,7 +264,7 @@ vjp[ops.REDUCE] = _reduce
 vjp[ops.SCAN] = _scan
 
 
-# -- reading and writing by index ----------------------------------------------------------------------------
+# -- reading and writing by index ---------------------------------------------------------------------------
 def _gather(n: Node, g: Node) -> tuple[Node, None]:
     data, index = n.src
     count = prod(index.shape)
@@ -343,7 +338,7 @@ vjp[ops.SCATTER] = _scatter
 vjp[ops.ASSIGN] = _assign
 
 
-# -- the walk ------------------------------------------------------------------------------------------------
+# -- the walk -----------------------------------------------------------------------------------------------
 def gradient(root: Node, cotangent: Node, targets: Sequence[Node]) -> list[Node | None]:
     """The gradient of sum(root * cotangent) by each target, None where root does not depend on it.
 

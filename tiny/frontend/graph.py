@@ -1,17 +1,17 @@
-"""Builders of tensor-level nodes that leave out what does nothing: times one, a reshape to the same shape.
+"""Builders of nodes for code that works on nodes rather than on Tensors: gradients, random numbers.
 
-They serve code that works on nodes rather than on Tensors: gradients, random numbers. Leaving out never
-changes a value. Shapes must already agree, as the op table asks (scalars, shape (), go with any shape).
+They leave out what does nothing, such as times one, and never change a value. Shapes must already agree, as
+the op table asks (scalars, shape (), go with any shape). No node is skipped over: see `shaping`, the other
+half.
 """
 import math
 from collections.abc import Sequence
 
+from tiny.frontend.shaping import Shape, expand, on_axis, pad, permute, reshape, shrink
 from tiny.ir import ops
 from tiny.ir.dtype import DType, accumulator_dtype, dtypes
 from tiny.ir.integer import Integer, bounds, prod
 from tiny.ir.node import Node, const
-
-Shape = tuple[Integer, ...]
 
 
 def is_const(node: Node, value: float | None = None) -> bool:
@@ -26,14 +26,10 @@ def size_value(size: Integer, dtype: DType) -> Node:
     return cast(size, dtype) if isinstance(size, Node) else const(size, dtype)
 
 
-# -- arithmetic ----------------------------------------------------------------------------------------------
+# -- arithmetic ---------------------------------------------------------------------------------------------
 def add(a: Node, b: Node) -> Node:
     if is_const(a) and is_const(b):
         return const(a.arg + b.arg, a.dtype)
-    if b.op is ops.NEG:
-        return Node(ops.SUB, None, (a, b.src[0]))
-    if a.op is ops.NEG:
-        return Node(ops.SUB, None, (b, a.src[0]))
     return Node(ops.ADD, None, (b, a) if is_const(a) else (a, b))
 
 
@@ -63,7 +59,7 @@ def divide(a: Node, b: Node) -> Node:
 def negate(a: Node) -> Node:
     if is_const(a):
         return const(-a.arg, a.dtype)
-    return a.src[0] if a.op is ops.NEG else Node(ops.NEG, None, (a,))
+    return Node(ops.NEG, None, (a,))
 
 
 def scale(a: Node, factor: float) -> Node:
@@ -98,27 +94,9 @@ def function(row: ops.Op, *operands: Node) -> Node:
     return Node(row, None, operands)
 
 
-# -- movement ------------------------------------------------------------------------------------------------
-def reshape(a: Node, shape: Shape) -> Node:
-    while a.op is ops.RESHAPE and a.shape != shape:
-        a = a.src[0]
-    return a if a.shape == shape else Node(ops.RESHAPE, None, (a,), shape)
-
-
-def expand(a: Node, shape: Shape) -> Node:
-    """`a` grown to `shape`: a scalar to any shape, otherwise along its axes of size 1."""
-    if a.shape == shape:
-        return a
-    return Node(ops.EXPAND, None, (reshape(a, (1,) * len(shape)) if not a.shape else a,), shape)
-
-
+# -- movement -----------------------------------------------------------------------------------------------
 def zeros(shape: Shape, dtype: DType) -> Node:
     return expand(const(0, dtype), shape)
-
-
-def permute(a: Node, order: Sequence[int]) -> Node:
-    order = tuple(order)
-    return a if order == tuple(range(a.ndim)) else Node(ops.PERMUTE, None, (a,), order)
 
 
 def unpermute(a: Node, order: Sequence[int]) -> Node:
@@ -126,24 +104,8 @@ def unpermute(a: Node, order: Sequence[int]) -> Node:
     return permute(a, sorted(range(len(order)), key=order.__getitem__))
 
 
-def shrink(a: Node, ranges: Sequence[tuple[Integer, Integer]]) -> Node:
-    ranges = tuple(ranges)
-    return a if ranges == tuple((0, size) for size in a.shape) else Node(ops.SHRINK, None, (a,), ranges)
-
-
-def pad(a: Node, amounts: Sequence[tuple[Integer, Integer]]) -> Node:
-    """Zeros before and after along each axis."""
-    amounts = tuple(amounts)
-    return a if all(pair == (0, 0) for pair in amounts) else Node(ops.PAD, None, (a,), amounts)
-
-
 def flip(a: Node, axes: tuple[int, ...]) -> Node:
     return Node(ops.FLIP, None, (a,), axes)
-
-
-def on_axis(a: Node, axis: int, pair: tuple[Integer, Integer], other=None) -> tuple:
-    """What `shrink` or `pad` take to touch one axis: the pair there, elsewhere `other` or all of it."""
-    return tuple(pair if k == axis else other or (0, size) for k, size in enumerate(a.shape))
 
 
 def shift(a: Node, axis: int, steps: int) -> Node:
@@ -181,7 +143,7 @@ def spread_out(a: Node, axis: int, step: int) -> Node:
     return merge_axes(resize(split_axis(a, axis, (a.shape[axis], 1)), axis + 1, step), axis)
 
 
-# -- whole arrays --------------------------------------------------------------------------------------------
+# -- whole arrays -------------------------------------------------------------------------------------------
 def reduce(row: ops.Op, a: Node, axes: Sequence[int]) -> Node:
     """A reduction that keeps the reduced axes as size 1."""
     axes = tuple(axes)

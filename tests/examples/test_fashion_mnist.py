@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_mnist.py"
 TWIN = json.loads((ROOT / "tests" / "benchmarks" / "torch_twin.json").read_text())
 DATA = Path("/usr/share/datasets/fashion-mnist")
+needs_data = pytest.mark.skipif(not DATA.exists(), reason=f"no {DATA}: apt-get install dataset-fashion-mnist")
 
 
 def example(*options) -> subprocess.CompletedProcess:
@@ -84,7 +85,7 @@ def check_losses(path: Path) -> float:
     return figures["accuracy"]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="Debian's dataset-fashion-mnist is not installed")
+@needs_data
 def test_first_losses_are_those_of_pytorch(tmp_path):
     done = example("--steps", 50, "--picture", tmp_path / "loss.png", "--figures", tmp_path / "figures.json")
     assert done.returncode == 0, done.stderr
@@ -92,7 +93,7 @@ def test_first_losses_are_those_of_pytorch(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not DATA.exists(), reason="Debian's dataset-fashion-mnist is not installed")
+@needs_data
 def test_accuracy_after_an_epoch_is_that_of_pytorch(tmp_path):
     done = example("--picture", tmp_path / "loss.png", "--figures", tmp_path / "figures.json")
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,92 @@
+"""Movement of nodes as Tensor methods need it.
+
+Whatever does nothing is left out, but no node is skipped over: a user may hold the tensor in between and ask for a
+gradient by it, so a reshape of a reshape stays two nodes (the scheduler folds them).
+"""
+import itertools
+from collections.abc import Sequence
+
+from tiny.ir import ops
+from tiny.ir.integer import Integer, bounds, equal
+from tiny.ir.node import Node, const
+
+Shape = tuple[Integer, ...]
+
+
+def reshape(a: Node, shape: Shape) -> Node:
+    """The same elements in another shape; their numbers must agree."""
+    return a if a.shape == shape else Node(ops.RESHAPE, None, (a,), shape)
+
+
+def expand(a: Node, shape: Shape) -> Node:
+    """`a` grown to `shape`, which has as many axes: those of size 1 repeat. A scalar goes to any shape."""
+    if a.shape == shape:
+        return a
+    if not a.shape:
+        a = Node(ops.RESHAPE, None, (a,), (1,) * len(shape))
+    return a if a.shape == shape else Node(ops.EXPAND, None, (a,), shape)
+
+
+def broadcast(a: Node, shape: Shape) -> Node:
+    """`a` grown to `shape` by numpy's rule: axes of size 1 in front where it has fewer."""
+    missing = len(shape) - len(a.shape)
+    return expand(reshape(a, (1,) * missing + a.shape) if missing and a.shape else a, shape)
+
+
+def permute(a: Node, order: Sequence[int]) -> Node:
+    order = tuple(order)
+    return a if order == tuple(range(len(order))) else Node(ops.PERMUTE, None, (a,), order)
+
+
+def shrink(a: Node, ranges: Sequence[tuple[Integer, Integer]]) -> Node:
+    """arg: (start, stop) for each axis, already checked."""
+    ranges = tuple(ranges)
+    if all(equal(start, 0) and equal(stop, size) for (start, stop), size in zip(ranges, a.shape, strict=True)):
+        return a
+    return Node(ops.SHRINK, None, (a,), ranges)
+
+
+def pad(a: Node, amounts: Sequence[tuple[Integer, Integer]], value: float = 0) -> Node:
+    """`value` before and after along each axis."""
+    amounts = tuple(amounts)
+    if all(pair == (0, 0) for pair in amounts):
+        return a
+    padded = Node(ops.PAD, None, (a,), amounts)
+    fill = const(value, a.dtype)
+    if fill is const(0, a.dtype):
+        return padded
+    return Node(ops.WHERE, None, (pad(expand(const(True, ops.dtypes.bool), a.shape), amounts), padded, fill))
+
+
+def broadcast_shape(name: str, *shapes: Shape) -> Shape:
+    """The shape that all of `shapes` grow to by numpy's rule. ValueError, naming the operation, where they do not."""
+    result = []
+    for sizes in itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        size: Integer = 1
+        for other in sizes:
+            if equal(size, 1):
+                size = other
+            elif not equal(other, 1) and not equal(size, other):
+                listed = " and ".join(map(str, shapes))
+                raise ValueError(f"{name}: shapes {listed} do not broadcast: axis {-1 - len(result)} has the sizes "
+                                 f"{size} and {other}; one must be 1, or both equal")
+        result.append(size)
+    return tuple(reversed(result))
+
+
+def on_axis(a: Node, axis: int, pair: tuple[Integer, Integer], other: tuple | None = None) -> tuple:
+    """What `shrink` or `pad` take to touch one axis: the pair there, elsewhere `other` or all of it."""
+    return tuple(pair if k == axis else other or (0, size) for k, size in enumerate(a.shape))
+
+
+def window(a: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Node:
+    """Windows along an axis: it becomes their number, a new last axis holds each one's `size` elements."""
+    return Node(ops.WINDOW, None, (a,), (axis, size, stride, dilation))
+
+
+def strided(a: Node, axis: int, stride: int) -> Node:
+    """Every stride-th element along the axis, from the first on."""
+    if stride == 1 or bounds(a.shape[axis])[1] <= 1:
+        return a
+    taken = window(a, axis, 1, stride)
+    return reshape(taken, taken.shape[:-1])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tiny.autogen.generator import emit, libclang, macros
-from tiny.autogen.generator.manifest import Constants, Declared, HeaderSet, Records, Table
+from tiny.autogen.generator.manifest import Constants, Declared, HeaderSet, Numbers, Records, Table
 from tiny.autogen.generator.packages import Unpacked
 from tiny.autogen.generator.records import Declarations, Enumeration, Record
 
@@ -57,7 +57,14 @@ def source_of(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -
         if not path.is_file():
             raise libclang.HeaderError(f"{wanted.module}: {path.name} is not where the manifest says, {path}")
     lines = [f"#include <{header.include}>" for header in wanted.headers if header.include]
-    return Source("\n".join([wanted.preamble, *lines, ""]), includes, paths, wanted.language)
+    declared = [part for part in wanted.parts if isinstance(part, Declared)]
+    # the header's own ones get out of the way
+    replaced = [name for part in declared for name in part.names]
+    lines = [f"#define {name} {name}_in_header" for name in replaced] + lines + [f"#undef {name}"
+                                                                                 for name in replaced]
+    return Source("\n".join([wanted.preamble, *lines, *(part.text for part in declared), ""]), includes,
+                  paths,
+                  wanted.language)
 
 
 def _stubs(wanted: HeaderSet, links: Path) -> Path:
@@ -76,6 +83,8 @@ def build(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -> Bu
     for part in wanted.parts:
         if isinstance(part, Constants):
             values |= _constants(part, source, wanted.module)
+        elif isinstance(part, Numbers):
+            pieces.append(f"# a table of ours, from {part.source}\n{emit.constants(dict(part.values))}")
         elif isinstance(part, Table):
             pieces.append(emit.table(part.name, part.make.__doc__.splitlines()[0],
                                      part.make(source, part.patterns, **part.options)))
@@ -104,8 +113,7 @@ def _constants(part: Constants, source: Source, module: str) -> dict[str, int]:
 
 def _records(part: Records, source: Source, module: str,
              declared: list[Declared]) -> tuple[str, list[Record], dict[str, int]]:
-    text = source.text + "".join(d.text for d in declared)
-    unit = libclang.parse(text, source.includes, language=source.language)
+    unit = libclang.parse(source.text, source.includes, language=source.language)
     declarations = Declarations(unit)
     for name in (*part.names, *declarations.matching(part.patterns)):
         declarations.take(name)
@@ -117,7 +125,9 @@ def _records(part: Records, source: Source, module: str,
         return "", [], values
     aliases = {record.name: declarations.aliases(record.name) for record in records if record.tag}
     ffi = emit.ffi_for(records, named, aliases)
-    comments = "".join(emit.describe(record) for record in records)
+    # next to tables, only these are worth reading
+    replaced = {name for d in declared for name in d.names}
+    comments = "".join(emit.describe(record) for record in records if not replaced or record.tag in replaced)
     origin = {name: d.source for d in declared for name in d.names}
     table = emit.table("TABLE", "structs whose layout is a table of ours, with its source",
                        origin) if origin else ""

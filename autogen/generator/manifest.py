@@ -60,6 +60,13 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """Numbers of ours that no packaged header has; `source` says where they come from."""
+    values: tuple[tuple[str, int], ...]
+    source: str
+
+
+@dataclass(frozen=True)
 class Declared:
     """C text of ours in place of a header's: for what no package carries. `source` says where the facts come
     from."""
@@ -80,7 +87,7 @@ class HeaderSet:
     title: str
     headers: tuple[Header, ...]
     folders: tuple[Folder, ...]
-    parts: tuple[Records | Constants | Table | Declared, ...]
+    parts: tuple[Records | Constants | Table | Numbers | Declared, ...]
     preamble: str = ""
     stubs: tuple[tuple[str, str], ...] = ()
     language: str = "c"

@@ -37,8 +37,8 @@ class MappedFile:
     def slice(self, start: int, nbytes: int, what: str) -> memoryview:
         """Bytes of the file, without a copy; FormatError where the file ends before them."""
         if start < 0 or nbytes < 0 or start + nbytes > self.size:
-            raise self.error(f"{what} needs bytes {start} to {start + nbytes}, the file has {self.size}; it is "
-                             "cut short or damaged, fetch it again")
+            raise self.error(f"{what} needs bytes {start} to {start + nbytes}, the file has {self.size}; "
+                             "it is cut short or damaged, fetch it again")
         return self._view[start:start + nbytes]
 
     def node(self, start: int, dtype: DType, shape: tuple[int, ...], device: str, what: str) -> Node:

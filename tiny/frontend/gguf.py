@@ -73,13 +73,19 @@ class _Reader:
         return value
 
     def string(self) -> str:
-        length = self.unpack(_U64)
-        end = self.position + length
-        if end > self.file.size:
-            raise self.ended()
-        text = str(self.data[self.position:end], "utf-8", "replace")
-        self.position = end
-        return text
+        return self.strings(1)[0]
+
+    def strings(self, count: int) -> list[str]:
+        """So many strings in a row; a vocabulary has 100,000, so this loop is kept tight."""
+        data, size, position, texts = self.data, self.file.size, self.position, []
+        for _ in range(count):
+            start = position + _U64.size
+            position = start + int.from_bytes(data[position:start], "little")
+            if position > size:
+                raise self.ended()
+            texts.append(str(data[start:position], "utf-8", "replace"))
+        self.position = position
+        return texts
 
     def value(self, kind: int, key: str):
         """One metadata value of the given value type."""
@@ -96,6 +102,8 @@ class _Reader:
         kind, count = self.unpack(_U32), self.unpack(_U64)
         if count > self.file.size:                          # an element takes at least a byte
             raise self.ended()
+        if kind == _STRING:
+            return self.strings(count)
         if kind not in _SCALARS:
             return [self.value(kind, key) for _ in range(count)]
         size = count * _SCALARS[kind].size

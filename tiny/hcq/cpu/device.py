@@ -1,0 +1,206 @@
+"""The CPU as a device of a GPU's shape: a ring of commands, read by native threads."""
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+from tiny import config
+from tiny.hcq import events, io
+from tiny.hcq.cpu import host
+from tiny.hcq.cpu.engine import RING_BYTES, Engine, ErrorCode, WaitResult
+from tiny.hcq.cpu.loader import MACHINES, Image
+from tiny.hcq.cpu.packets import Execute, ProgramRecord, c_header
+from tiny.hcq.cpu.recorder import CpuRecorder
+from tiny.hcq.device import Device, DeviceKind
+from tiny.hcq.errors import CommandError, DeviceUnavailable, KernelFault, WaitTimeout
+from tiny.hcq.memory import Allocator
+from tiny.hcq.queue import Program, Template
+from tiny.target import Target
+from tiny.toolchain import Cache, Source, compile_objects, find_compiler
+
+SLICE_NS = 50_000_000                                       # how often a waiting thread looks for Ctrl-C
+LARGEST_PIECE = RING_BYTES // 2
+CODE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
+
+
+class CpuDevice(Device):
+    """One ring, one timeline, worker threads for every core. See Device for the methods."""
+
+    def __init__(self, number: int = 0):
+        settings = config.current()
+        self.name = f"CPU:{number}" if number else "CPU"
+        self.io = io.installed()
+        arch = host.architecture()
+        if arch not in MACHINES:
+            raise DeviceUnavailable(f"CPU: {arch} is not supported; there is {' and '.join(MACHINES)}")
+        self._machine = MACHINES[arch]
+        features = host.features(host.read_cpuinfo(), arch)
+        if any(name.startswith("amx") for name in features) and not host.request_amx():
+            features = frozenset(name for name in features if not name.startswith("amx"))
+        self._cache = Cache(settings.cache_folder) if settings.cache_folder else None
+        self._compiler = find_compiler(settings.cc, self._cache)
+        self._flags = host.flags(arch, features)
+        threads = settings.threads or settings.core_count
+        self.target = Target("CPU", arch, "c", host.vector_bytes(arch, features), threads, features=features,
+                             compiler=str(self._compiler), cache_bytes=host.cache_bytes())
+        self._images: weakref.WeakValueDictionary[bytes, Image] = weakref.WeakValueDictionary()
+        self._programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()                       # held while commands are put into the ring
+        self._failures: list[tuple[int, int, CommandError]] = []
+        worker = Source("tiny_worker", c_header() + Path(__file__).with_name("worker.c").read_text(), CODE)
+        self._engine = Engine(self._image(self.compile([worker])[0]), threads, self.io)
+        self.submitted = 0
+        self.allocator = Allocator(self.name, self._map, self.io.munmap, lambda: self.submitted,
+                                   lambda: self._engine.completed[0], settings.memory_limit)
+        atexit.register(self.close)
+
+    # -- programs -----------------------------------------------------------------------------------------------
+    def compile(self, sources: Sequence[Source]) -> list[bytes]:
+        return compile_objects(sources, self._compiler, self._flags, self._cache)
+
+    def load(self, object_code: bytes, entry: str) -> Program:
+        image = self._image(object_code)
+        record = self.allocate(ProgramRecord.size_bytes)
+        ProgramRecord.encode(self.io.view(record.address, record.size), 0, entry=image.symbol(entry))
+        program = Program(entry, record.address, self, (image, record))
+        self._programs[record.address] = program
+        return program
+
+    def _image(self, object_code: bytes) -> Image:
+        image = self._images.get(object_code)
+        if image is None:
+            image = self._images[object_code] = Image(object_code, self._machine, self.io)
+        return image
+
+    def _map(self, size: int) -> int:
+        """Pages for the allocator; large ones start on a huge page and ask for huge pages."""
+        if size < 2 * io.HUGE_PAGE:
+            return self.io.mmap(size)
+        start = self.io.mmap(size + io.HUGE_PAGE)
+        address = -(-start // io.HUGE_PAGE) * io.HUGE_PAGE
+        for low, high in ((start, address), (address + size, start + size + io.HUGE_PAGE)):
+            if high > low:
+                self.io.munmap(low, high - low)
+        self.io.advise_huge_pages(address, size)
+        return address
+
+    # -- commands -----------------------------------------------------------------------------------------------
+    def queue(self) -> CpuRecorder:
+        self.check_usable()
+        return CpuRecorder(self, self._engine.completed_address)
+
+    def submit(self, template: Template, values: Sequence[int] = ()) -> int:
+        engine = self._engine
+        with self._lock:
+            self.check_usable()
+            if engine.failed:
+                self._raise_failure()
+            template.fill(values)
+            point = self.submitted + 1
+            template.words[-1] = point                      # Signal.value, the last word of every template
+            size = len(template.image)
+            if size <= engine.room():
+                engine.put(template.image, template.urgent)
+            else:
+                self._put_in_pieces(template)
+            self.submitted = point
+        if events.listeners:
+            events.emit(events.Submitted(self.name, "compute", bytes(template.image), point, time.monotonic_ns()))
+        return point
+
+    def _put_in_pieces(self, template: Template) -> None:
+        image, start = memoryview(template.image), 0
+        ends = [*template.starts[1:], len(image)]
+        limit_ns = config.current().timeout_ms * 1_000_000
+        for end, following in zip(ends, [*ends[1:], None], strict=True):
+            if following is not None and following - start <= LARGEST_PIECE:
+                continue
+            if self._engine.wait_for_room(end - start, limit_ns) == WaitResult.TIME_PASSED:
+                raise self._timeout(self.submitted, limit_ns)
+            if self._engine.failed:
+                self._raise_failure()
+            self._engine.put(image[start:end], True)
+            start = end
+
+    def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
+        self.check_usable()
+        value = self.submitted if point is None else point
+        if self._engine.completed[0] < value:
+            self._block(value, timeout_ms)
+        elif point is None or not self._failures:
+            return
+        for first, last, error in self._failures:
+            if first <= value <= last:
+                raise error
+
+    def _block(self, value: int, timeout_ms: int | None) -> None:
+        if value > self.submitted:
+            raise ValueError(f"{self.name}: point {value} was never submitted, the last one is {self.submitted}")
+        limit_ns = (config.current().timeout_ms if timeout_ms is None else timeout_ms) * 1_000_000
+        start = time.monotonic_ns()
+        left = limit_ns
+        while True:
+            result = self._engine.wait(value, min(left, SLICE_NS))
+            left = start + limit_ns - time.monotonic_ns()
+            if result == WaitResult.REACHED:
+                break
+            if result == WaitResult.ERROR:
+                with self._lock:
+                    if self._engine.failed:
+                        self._raise_failure()
+            elif left <= 0:
+                raise self._timeout(value, limit_ns)
+        if events.listeners:
+            events.emit(events.Waited(self.name, "compute", value, start, time.monotonic_ns()))
+
+    # -- what went wrong ----------------------------------------------------------------------------------------
+    def _kernel_name(self, command) -> str | None:
+        if type(command) is not Execute:
+            return None
+        program = self._programs.get(command.program)
+        return program.name if program is not None else None
+
+    def _timeout(self, value: int, limit_ns: int) -> WaitTimeout:
+        state = self._engine.snapshot()
+        command = self._engine.command_at(state.consumed)
+        kernel = self._kernel_name(command)
+        doing = f"in kernel {kernel}" if kernel else "between commands" if command is None else f"at {command}"
+        return WaitTimeout(
+            f"{self.name}: the compute queue did not reach point {value} in {limit_ns // 1_000_000} ms; it is {doing}, "
+            f"its signal is {state.completed}, the command {command}. Raise TIMEOUT_MS if the kernel is only slow; "
+            "if it never ends, check its loop bounds with CHECK=1; JIT=2 shows which submission it is",
+            f"{self.name} compute", str(command), kernel, state.completed, value)
+
+    def _raise_failure(self) -> None:
+        """Turn the engine's error into an exception, drop the commands that depend on it, and go on."""
+        state = self._engine.snapshot()
+        command = self._engine.command_at(state.error_at)
+        kernel = self._kernel_name(command)
+        queue = f"{self.name} compute"
+        if state.error == ErrorCode.KERNEL_FAULT:
+            details = (state.fault_0, state.fault_1, state.fault_2)
+            error = KernelFault(f"{queue}: kernel {kernel} stopped with code {state.fault_code}, details {details}; "
+                                "the submissions behind it were dropped", queue, str(command), kernel,
+                                state.fault_code, details)
+        else:
+            error = CommandError(f"{queue}: the command at {state.error_at:#x} of the ring is none the device knows; "
+                                 "something wrote over the ring", queue, str(command), kernel)
+        self._failures.append((state.completed + 1, self.submitted, error))
+        self._engine.skip(self.submitted)
+        raise error
+
+    @property
+    def fault_address(self) -> int:
+        """Where a kernel in checked mode writes its code, not 0, and three details, 64 bits each."""
+        return self._engine.fault_address
+
+    def close(self) -> None:
+        atexit.unregister(self.close)
+        if self.name and os.getpid() == self._engine.pid:
+            self._engine.stop()
+
+
+CPU = DeviceKind("CPU", CpuDevice, "c", "this machine's cores, through native worker threads")

@@ -1,0 +1,115 @@
+"""The Python side of the CPU's command processor: starts it, fills its ring, waits, reads what went wrong."""
+import ctypes
+import enum
+import os
+
+from tiny.hcq import io
+from tiny.hcq.cpu.loader import Image
+from tiny.hcq.cpu.packets import Command, State
+
+RING_BYTES = 1 << 20
+STOP_LIMIT_NS = 200_000_000
+
+
+class ErrorCode(enum.IntEnum):
+    """State.error, set by worker.c."""
+    NONE, BAD_OPCODE, KERNEL_FAULT = range(3)
+
+
+class WaitResult(enum.IntEnum):
+    """What tiny_wait returns."""
+    REACHED, TIME_PASSED, ERROR = range(3)
+
+
+class Engine:
+    """Worker threads and the ring they read. Not safe between threads: the device holds its lock where needed.
+
+    image    worker.c, loaded       threads     that divide a command's groups, the waiting caller included
+    state    address of State       completed   a view of one 64-bit word, the timeline
+    """
+    def __init__(self, image: Image, threads: int, provider: io.Provider):
+        self._io, self._image = provider, image
+        size = -(-State.size_bytes // io.PAGE) * io.PAGE
+        self.state = provider.mmap(size)
+        self._memory = provider.view(self.state, State.size_bytes)
+        self._ring_address = _mirrored_ring(provider)
+        self._ring = provider.view(self._ring_address, 2 * RING_BYTES)
+        State.encode(self._memory, 0, ring=self._ring_address, ring_mask=RING_BYTES - 1, threads=threads,
+                     background=max(1, threads - 1))
+        words = self._memory.cast("Q")
+        self.completed = words[State.completed.offset // 8:][:1]
+        self._consumed = words[State.consumed.offset // 8:][:1]
+        self._error = self._memory.cast("I")[State.error.offset // 4:][:1]
+        self.completed_address = self.state + State.completed.offset
+        self.fault_address = self.state + State.fault_code.offset
+        self.written = 0
+        self.pid = os.getpid()
+        self._bind(image)
+        self.started = self._start(self.state)
+
+    def _bind(self, image: Image) -> None:
+        u32, u64, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+        # PYFUNCTYPE keeps the interpreter's lock: for calls that return at once
+        self._start = ctypes.PYFUNCTYPE(u32, pointer)(image.symbol("tiny_start"))
+        self._doorbell = ctypes.PYFUNCTYPE(None, pointer, u64, u32)(image.symbol("tiny_doorbell"))
+        self._stop = ctypes.CFUNCTYPE(u32, pointer, u64)(image.symbol("tiny_stop"))
+        self._wait = ctypes.CFUNCTYPE(u32, pointer, pointer, u64, u64)(image.symbol("tiny_wait"))
+        self._skip = ctypes.CFUNCTYPE(u32, pointer, u64, u64)(image.symbol("tiny_skip"))
+
+    @property
+    def failed(self) -> bool:
+        """A command failed; State.error says how."""
+        return self._error[0] != 0
+
+    def room(self) -> int:
+        """Bytes that may be put into the ring now."""
+        return RING_BYTES - (self.written - self._consumed[0])
+
+    def put(self, commands, urgent: bool) -> None:
+        """Copy commands, no more than there is room for, into the ring and ring the doorbell."""
+        size = len(commands)
+        start = self.written % RING_BYTES
+        self._ring[start:start + size] = commands
+        self.written += size
+        self._doorbell(self.state, self.written, urgent)
+
+    def wait(self, value: int, limit_ns: int) -> WaitResult:
+        """Run commands, or wait for those who do, until the timeline reaches `value`."""
+        return self._wait(self.state, self.completed_address, value, limit_ns)
+
+    def wait_for_room(self, size: int, limit_ns: int) -> WaitResult:
+        """The same until `size` bytes fit into the ring."""
+        target = self.written + size - RING_BYTES
+        return self._wait(self.state, self.state + State.consumed.offset, target, limit_ns)
+
+    def snapshot(self) -> State:
+        """The shared memory as it is now."""
+        return State.decode(bytes(self._memory))
+
+    def command_at(self, position: int) -> Command | None:
+        """The packet at a position of the ring, None past the last one."""
+        if position >= self.written:
+            return None
+        start = position % RING_BYTES
+        return Command.decode_next(self._ring[start:start + self.written - position])[0]
+
+    def skip(self, completed: int, limit_ns: int = STOP_LIMIT_NS) -> bool:
+        """After an error: drop the commands in the ring. False if a thread is still inside one."""
+        return bool(self._skip(self.state, completed, limit_ns))
+
+    def stop(self) -> bool:
+        """End the threads. False if one is still inside a command; its memory then stays mapped."""
+        return self._stop(self.state, STOP_LIMIT_NS) == 0
+
+
+def _mirrored_ring(provider: io.Provider) -> int:
+    """The ring's memory mapped twice in succession, so that no packet is ever cut by its end."""
+    fd = os.memfd_create("tiny-ring", os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(fd, RING_BYTES)
+        address = provider.mmap(2 * RING_BYTES, 0)
+        for copy in range(2):
+            provider.mmap(RING_BYTES, io.READ | io.WRITE, io.SHARED | io.FIXED, fd, 0, address + copy * RING_BYTES)
+        return address
+    finally:
+        os.close(fd)

@@ -1,0 +1,149 @@
+"""Put a relocatable object into this process's memory: place its sections, resolve symbols, apply relocations.
+
+One mapping for each object: first what is executed or only read (sections, jumps to the C library, table of
+pointers), then what is written, each page either writable or executable, never both.
+"""
+import ctypes
+import functools
+import struct
+from collections.abc import Callable
+
+from tiny import objfile
+from tiny.hcq import io
+from tiny.objfile import ObjectError, ObjectFile, Section, Symbol
+
+JUMP_BYTES = 16
+# jump to the address in the 8 bytes behind it: jmp [rip+0]; nop2           ldr x16, #8; br x16
+_JUMPS = {objfile.X86_64: bytes.fromhex("ff25020000006690"), objfile.AARCH64: struct.pack("<II", 0x58000050, 0xd61f0200)}
+MACHINES = {"x86_64": objfile.X86_64, "aarch64": objfile.AARCH64}
+
+
+class Image:
+    """An object in memory; unmapped when the last reference is gone.
+
+    address, size: of the whole mapping. `symbols`: name -> address of what the object defines.
+    """
+    def __init__(self, data: bytes, machine: int, provider: io.Provider):
+        parsed = objfile.parse(data)
+        if parsed.machine != machine or parsed.kind != objfile.RELOCATABLE:
+            raise ObjectError(f"an object for machine {parsed.machine}, kind {parsed.kind}; this device loads "
+                              f"machine {machine}, kind {objfile.RELOCATABLE}")
+        layout = Layout(parsed)
+        self._io, self.size = provider, layout.size
+        self.address = provider.mmap(layout.size)
+        content = layout.link(self.address, library_address)
+        provider.view(self.address, layout.size)[:] = content
+        provider.protect(self.address, layout.writable_from, io.READ | io.EXECUTE)
+        self.symbols = {s.name: self.address + layout.offset(s) for s in parsed.symbols
+                        if s.section not in (objfile.UNDEFINED, objfile.ABSOLUTE) and s.binding != objfile.LOCAL}
+
+    def __del__(self):
+        if hasattr(self, "symbols"):
+            self._io.munmap(self.address, self.size)
+
+    def symbol(self, name: str) -> int:
+        """The address of a function or variable; ObjectError that lists what there is."""
+        if name not in self.symbols:
+            raise ObjectError(f"the object defines no {name}; it defines {', '.join(self.symbols) or 'nothing'}")
+        return self.symbols[name]
+
+
+class Layout:
+    """Where each section of a relocatable object goes, relative to a base that is not known yet.
+
+    size: bytes of the whole; writable_from: offset, on a page, from which on it stays writable.
+    """
+    def __init__(self, parsed: ObjectFile):
+        self.parsed = parsed
+        self._sections: dict[int, int] = {}
+        loaded = [(i, s) for i, s in enumerate(parsed.sections) if s.flags & objfile.ALLOC and s.kind != objfile.NOTE]
+        if any(section.flags & objfile.TLS for _, section in loaded):
+            raise ObjectError("thread-local variables are not supported; use static ones")
+        end = 0
+        for index, section in loaded:
+            if not section.flags & objfile.WRITE:
+                end = self._place(index, section, end)
+        self._jumps, self._pointers = _targets(parsed)
+        self._jumps_at = _align(end, JUMP_BYTES)
+        self._pointers_at = self._jumps_at + len(self._jumps) * JUMP_BYTES
+        end = self.writable_from = _align(self._pointers_at + len(self._pointers) * 8, io.PAGE)
+        for index, section in loaded:
+            if section.flags & objfile.WRITE:
+                end = self._place(index, section, end)
+        self.size = max(_align(end, io.PAGE), io.PAGE)
+
+    def _place(self, index: int, section: Section, end: int) -> int:
+        self._sections[index] = _align(end, section.align)
+        return self._sections[index] + section.size
+
+    def offset(self, symbol: Symbol) -> int:
+        """Where a defined symbol lies."""
+        if symbol.section not in self._sections:
+            raise ObjectError(f"symbol {symbol.name or '(section)'} lies in section {symbol.section}, which is not "
+                              "loaded")
+        return self._sections[symbol.section] + symbol.value
+
+    def link(self, base: int, resolve: Callable[[str], int]) -> bytearray:
+        """The bytes for address `base`, relocations applied. resolve: name -> address of an undefined symbol."""
+        content = bytearray(self.size)
+        parsed = self.parsed
+        for index, start in self._sections.items():
+            data = parsed.sections[index].data
+            content[start:start + len(data)] = data
+        for number, position in self._jumps.items():
+            struct.pack_into("<8sQ", content, self._jumps_at + position * JUMP_BYTES, _JUMPS[parsed.machine],
+                             self._address(number, base, resolve))
+        for number, position in self._pointers.items():
+            struct.pack_into("<Q", content, self._pointers_at + position * 8, self._address(number, base, resolve))
+        for index, start in self._sections.items():
+            for relocation in parsed.sections[index].relocations:
+                rule = objfile.relocate(parsed.machine, relocation.kind)
+                place = start + relocation.offset
+                target = self._target(relocation.symbol, rule.through, base, resolve) + relocation.addend
+                rule.write(content, place, rule.value(target, base + place), rule.name)
+        return content
+
+    def _target(self, number: int, through: str, base: int, resolve: Callable[[str], int]) -> int:
+        if through == "call" and number in self._jumps:
+            return base + self._jumps_at + self._jumps[number] * JUMP_BYTES
+        if through == "pointer":
+            return base + self._pointers_at + self._pointers[number] * 8
+        return self._address(number, base, resolve)
+
+    def _address(self, number: int, base: int, resolve: Callable[[str], int]) -> int:
+        symbol = self.parsed.symbols[number]
+        if symbol.section == objfile.UNDEFINED:
+            return resolve(symbol.name)
+        if symbol.section == objfile.COMMON:
+            raise ObjectError(f"{symbol.name} is a common symbol; compile with -fno-common")
+        return symbol.value if symbol.section == objfile.ABSOLUTE else base + self.offset(symbol)
+
+
+def _targets(parsed: ObjectFile) -> tuple[dict[int, int], dict[int, int]]:
+    """Symbols that need a jump (called, but elsewhere) and those that need a pointer, numbered in order of use."""
+    jumps: dict[int, int] = {}
+    pointers: dict[int, int] = {}
+    for section in parsed.sections:
+        if not section.flags & objfile.ALLOC:
+            continue
+        for relocation in section.relocations:
+            through = objfile.relocate(parsed.machine, relocation.kind).through
+            if through == "pointer":
+                pointers.setdefault(relocation.symbol, len(pointers))
+            elif through == "call" and parsed.symbols[relocation.symbol].section == objfile.UNDEFINED:
+                jumps.setdefault(relocation.symbol, len(jumps))
+    return jumps, pointers
+
+
+def _align(value: int, to: int) -> int:
+    return -(-value // to) * to
+
+
+@functools.cache
+def library_address(name: str) -> int:
+    """The address of a function of the C library; ObjectError if it has none of that name."""
+    try:
+        return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value
+    except AttributeError:
+        raise ObjectError(f"{name} is neither defined by the object nor in the C library; define it in the source "
+                          "(kernels may use memcpy, memmove and memset)") from None

@@ -1,0 +1,179 @@
+"""What all devices have in common, and the table of the kinds there are.
+
+    device = open("CPU")            # one object per name, opened at first use
+    for status in describe(): ...   # every kind: does it open, why not, what to do
+"""
+import difflib
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tiny import config
+from tiny.hcq import io
+from tiny.hcq.errors import DeviceError, DeviceUnavailable, ForkedError
+from tiny.hcq.memory import Allocator, Buffer, lend
+from tiny.hcq.queue import Program, Recorder, Template
+from tiny.target import Target
+from tiny.toolchain import Source
+
+
+class Device:
+    """An opened device; a subclass gives the parts that differ. Safe between threads.
+
+    name       canonical: CPU, or CPU:1 for the second       target     what it can do
+    io         the provider its system calls go through      allocator  its memory
+    """
+    name: str
+    target: Target
+    io: io.Provider
+    allocator: Allocator
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """A buffer of `nbytes`, not cleared, aligned to 64 bytes. OutOfMemory if there is no room."""
+        self.check_usable()
+        address, block, ready = self.allocator.take(nbytes)
+        return Buffer(self, address, nbytes, block, ready)
+
+    def from_host(self, source) -> Buffer:
+        """A buffer that is the memory of a bytes-like object, kept alive and not copied."""
+        self.check_usable()
+        return lend(self, source)
+
+    def compile(self, sources: Sequence[Source]) -> list[bytes]:
+        """Object code for each source, from the disk cache or the compiler. CompileError for a bad one."""
+        raise NotImplementedError
+
+    def load(self, object_code: bytes, entry: str) -> Program:
+        """The function `entry` of the object code, in the device's memory; unmapped with the last reference."""
+        raise NotImplementedError
+
+    def queue(self) -> Recorder:
+        """A recorder of commands for this device."""
+        raise NotImplementedError
+
+    def submit(self, template: Template, values: Sequence[int]) -> int:
+        """See Template.submit."""
+        raise NotImplementedError
+
+    def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
+        """Wait until the timeline reaches `point`, by default until everything submitted has finished.
+
+        timeout_ms: None for TIMEOUT_MS. WaitTimeout when it passes, CommandError when a command failed.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Stop the device's threads; it must not be used any more."""
+
+    def check_usable(self) -> None:
+        """ForkedError in a child of the process that opened the device."""
+        if self.name in _lost_in_fork:
+            raise ForkedError(f"{self.name}: the device was opened before this process was forked, and its queues "
+                              "stay with the parent; start children with the `spawn` method, or open the device "
+                              "only after forking")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """A kind of device. open: number of the card -> Device, raising DeviceUnavailable with the way out.
+
+    dialect: the dialect of tiny.render that speaks to it.
+    """
+    name: str
+    open: Callable[[int], Device]
+    dialect: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStatus:
+    """A kind as `python -m tiny devices` shows it. reason: why it does not open, and what to do; else its facts."""
+    name: str
+    opens: bool
+    reason: str
+    target: Target | None = None
+
+
+NOT_BUILT = {"AMD": "gfx11 and gfx12 cards through /dev/kfd", "NV": "NVIDIA cards through /dev/nvidiactl",
+             "METAL": "Apple's GPUs"}
+OTHER_NAMES = {"CUDA": "NV", "NVIDIA": "NV", "HIP": "AMD", "ROCM": "AMD", "MPS": "METAL", "CLANG": "CPU",
+               "LLVM": "CPU", "GPU": "NV or AMD", "HOST": "CPU"}
+_kinds: dict[str, DeviceKind] = {}
+_opened: dict[str, Device] = {}
+_lost_in_fork: set[str] = set()
+_lock = threading.Lock()
+
+
+def register(kind: DeviceKind) -> None:
+    """Add a kind of device to those that `open` knows."""
+    _kinds[kind.name] = kind
+    NOT_BUILT.pop(kind.name, None)
+
+
+def kinds() -> list[DeviceKind]:
+    """The kinds that are built."""
+    return list(_kinds.values())
+
+
+def canonical(name: str | None = None) -> str:
+    """The one spelling of a device's name, by default of the selected device: CPU, AMD:1.
+
+    DeviceUnavailable, with what there is and the nearest name, if no such kind is known or built.
+    """
+    asked = config.current().device_name if name is None else name
+    kind, _, rest = asked.strip().upper().partition(":")
+    if kind not in _kinds:
+        raise DeviceUnavailable(_unknown(asked, kind))
+    return kind if not rest.isdigit() or int(rest) == 0 else f"{kind}:{int(rest)}"
+
+
+def _unknown(asked: str, kind: str) -> str:
+    here = f"available here: {', '.join(_kinds)}"
+    if kind in NOT_BUILT:
+        return f"device {asked}: {NOT_BUILT[kind]} are not built yet; {here}"
+    close = OTHER_NAMES.get(kind) or next(iter(difflib.get_close_matches(kind, [*_kinds, *NOT_BUILT,
+                                                                                *OTHER_NAMES], n=1)), None)
+    close = OTHER_NAMES.get(close, close)
+    hint = f"; did you mean {close}?" if close else ""
+    return f"unknown device {asked}; {here}; not built yet: {', '.join(NOT_BUILT)}{hint}"
+
+
+def open(name: str | None = None) -> Device:
+    """The device of that name, by default the selected one; the same object each time.
+
+    DeviceUnavailable if it is unknown, not built or does not open; ForkedError in a child of who opened it.
+    """
+    key = canonical(name)
+    device = _opened.get(key)
+    if device is None:
+        with _lock:
+            device = _opened.get(key)
+            if device is None:
+                kind, _, number = key.partition(":")
+                device = _opened[key] = _kinds[kind].open(int(number or 0))
+    device.check_usable()
+    return device
+
+
+def describe() -> list[DeviceStatus]:
+    """Every kind, built or not, after trying to open it."""
+    found = []
+    for kind in _kinds.values():
+        try:
+            target = open(kind.name).target
+            found.append(DeviceStatus(kind.name, True, f"{kind.doc}: {target.arch}, {target.threads} threads, "
+                                      f"{target.compiler}", target))
+        except (DeviceError, RuntimeError, OSError) as error:
+            found.append(DeviceStatus(kind.name, False, str(error)))
+    found += [DeviceStatus(name, False, f"{what} are not built yet") for name, what in NOT_BUILT.items()]
+    return found
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _lost_in_fork.update(_opened)
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,69 @@
+"""What devices do, told to whoever asks: trace, profilers and DEBUG output subscribe here.
+
+An event costs nothing while nobody listens: the places that make one look at `listeners` first.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Sources became object code. names: all of them; missing: those not in the cache; seconds: wall time."""
+    device: str
+    names: tuple[str, ...]
+    missing: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A program is in a device's memory. address, size: its image."""
+    device: str
+    name: str
+    address: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A template went into a queue. commands: its bytes as submitted; point: the timeline value it ends
+    with.
+    """
+    device: str
+    queue: str
+    commands: bytes
+    point: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """Someone waited for a point of a queue."""
+    device: str
+    queue: str
+    point: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """Memory was handed out (size > 0) or came back (size < 0). held: bytes handed out now."""
+    device: str
+    address: int
+    size: int
+    held: int
+
+
+listeners: list[Callable[[object], None]] = []
+
+
+def subscribe(listener: Callable[[object], None]) -> Callable[[], None]:
+    """Call `listener` with each event, in the thread that caused it; call what is returned to stop."""
+    listeners.append(listener)
+    return lambda: listeners.remove(listener)
+
+
+def emit(event: object) -> None:
+    for listener in list(listeners):
+        listener(event)

@@ -1,0 +1,96 @@
+"""The seam between tiny and the machine: every system call and doorbell of a device goes through a Provider.
+
+The one installed at first makes real system calls. An emulator installs its own, which answers the same
+calls with the driver's strictness; what it does not know it hands on. A device asks `installed()` once,
+when it is opened.
+"""
+import ctypes
+import fcntl
+import mmap as _mmap
+import os
+from collections.abc import Callable
+
+READ, WRITE, EXECUTE = _mmap.PROT_READ, _mmap.PROT_WRITE, _mmap.PROT_EXEC
+PRIVATE, SHARED, ANONYMOUS, FIXED = _mmap.MAP_PRIVATE, _mmap.MAP_SHARED, _mmap.MAP_ANONYMOUS, 0x10
+PAGE = _mmap.PAGESIZE
+HUGE_PAGE = 2 << 20
+_ADVISE_HUGE_PAGE = 14                                       # MADV_HUGEPAGE, madvise(2)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class Provider:
+    """System calls as devices need them; this one makes them. Failures are OSError with the errno.
+
+    Addresses are integers in this process. Override what you answer yourself, call `super()` for the rest.
+    """
+    def open(self, path: str, flags: int = os.O_RDWR) -> int:
+        """A file descriptor, which the caller owns."""
+        return os.open(path, flags | os.O_CLOEXEC)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def ioctl(self, fd: int, request: int, argument: bytearray) -> None:
+        """Ask the driver behind `fd`; it reads and writes `argument` in place."""
+        fcntl.ioctl(fd, request, argument, True)
+
+    def mmap(self, size: int, protection: int = READ | WRITE, flags: int = PRIVATE | ANONYMOUS, fd: int = -1,
+             offset: int = 0, address: int = 0) -> int:
+        """The address of a new mapping of `size` bytes; with FIXED it is `address`. The caller unmaps it."""
+        result = _libc.mmap(address, size, protection, flags, fd, offset)
+        if result == ctypes.c_void_p(-1).value:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"mmap of {size} bytes")
+        return result
+
+    def munmap(self, address: int, size: int) -> None:
+        _checked(_libc.munmap(address, size), "munmap", address, size)
+
+    def protect(self, address: int, size: int, protection: int) -> None:
+        """Change what may be done with the pages; nothing of ours is writable and executable at a time."""
+        _checked(_libc.mprotect(address, size, protection), "mprotect", address, size)
+
+    def advise_huge_pages(self, address: int, size: int) -> None:
+        """Ask for huge pages; without effect where the system has none."""
+        _libc.madvise(address, size, _ADVISE_HUGE_PAGE)
+
+    def view(self, address: int, size: int, owner=None) -> memoryview:
+        """The bytes at `address`, writable; the view keeps `owner` alive."""
+        return view(address, size, owner)
+
+    def doorbell(self, ring: Callable[[int], None], position: int) -> None:
+        """Tell the device that its ring is filled up to `position`."""
+        ring(position)
+
+
+def _checked(result: int, call: str, address: int, size: int) -> None:
+    if result:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"{call} of {size} bytes at {address:#x}")
+
+
+def view(address: int, size: int, owner=None) -> memoryview:
+    """The `size` bytes at `address` as a writable memoryview of format "B"; it keeps `owner` alive."""
+    window = (ctypes.c_ubyte * size).from_address(address)
+    window._owner = owner
+    return memoryview(window).cast("B")
+
+
+_installed: list[Provider] = [Provider()]
+
+
+def installed() -> Provider:
+    """The provider that devices opened from now on will use."""
+    return _installed[-1]
+
+
+def install(provider: Provider) -> Callable[[], None]:
+    """Send the calls of devices opened from now on to `provider`; call what is returned to take it out
+    again.
+    """
+    _installed.append(provider)
+    return lambda: _installed.remove(provider)

@@ -1,8 +1,8 @@
 """What every part of Tensor stands on: construction, the node, views, writes, reading back.
 
 Writes. A tensor's value changes by taking another node, never by changing one: what was computed from it
-before keeps the value it saw. A view remembers the tensor it is of (weakly) and the movement to it. Writing to
-the view writes to that tensor, and reading it after a write to either sees the change, as in numpy and torch.
+before keeps the value it saw. A view remembers the tensor it is of (weakly) and the movement to it. Writing
+to the view writes to that tensor; reading it after a write to either sees the change, as in numpy and torch.
 """
 import itertools
 import math
@@ -27,7 +27,7 @@ _serial = itertools.count(1)
 class Core:
     """What every mixin stands on; see the module's text."""
     # what every tensor starts with; an instance holds only what differs
-    _base: tuple | None = None      # of a view: (weak reference to the root, movement chain, root's node seen)
+    _base: tuple | None = None      # of a view: (weak reference to root, movement chain, root's node then)
     _requires_grad: bool | None = None
     grad = None
     __array_ufunc__ = None                                  # numpy_array + tensor comes to Tensor.__radd__
@@ -43,6 +43,7 @@ class Core:
         dtype = None if dtype is None else hostdata.to_dtype(dtype)
         self._node = _node_from(self, data, device, dtype, copy)
         self._requires_grad = requires_grad
+        runtime.hold(self)
         if self._node.dtype.is_float:
             leaves[id(self)] = self
 
@@ -51,6 +52,7 @@ class Core:
         """The tensor of a node, for results of operations."""
         tensor = _new(cls)
         tensor._node = node
+        runtime.hold(tensor)
         return tensor
 
     @classmethod
@@ -59,6 +61,7 @@ class Core:
         tensor = _new(cls)
         tensor._node = node
         tensor._requires_grad = requires_grad
+        runtime.hold(tensor)
         if node.dtype.is_float:
             leaves[id(tensor)] = tensor
         return tensor
@@ -88,6 +91,17 @@ class Core:
                 self._follow(root)
         return self._node
 
+    def lazy_node(self) -> Node | None:
+        """The value if it has not been computed and would be lost by a write; a view reads its root anew."""
+        node = self._node
+        if node.op is ops.BUFFER or node.op is ops.CONST or (self._base is not None and self._base[0]() is not None):
+            return None
+        return node
+
+    def settle(self, node: Node) -> None:
+        """Take the computed value, for `realize`."""
+        self._node = node
+
     @node.setter
     def node(self, node: Node) -> None:
         self._node = node
@@ -106,6 +120,7 @@ class Core:
         node = self.node
         tensor = _new(self.__class__)
         tensor._node = Node(row, None, (node,), arg)
+        runtime.hold(tensor)
         base = self._base
         if base is None:
             tensor._base = (weakref.ref(self), ((row, arg),), node)
@@ -138,7 +153,7 @@ class Core:
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
         if value and not self.dtype.is_float:
-            raise TypeError(f"requires_grad: {self.dtype.name} tensors have no gradient; cast to a float type")
+            raise TypeError(f"requires_grad: {self.dtype.name} tensors have no gradient; cast to float first")
         self._requires_grad = value
         if value:
             leaves[id(self)] = self

@@ -16,7 +16,6 @@ from tiny.ir.integer import bounds, fits_32_bits
 from tiny.ir.node import Node
 from tiny.ir.ops import Op
 
-_NAMES = {"b": "u8", "f": "f", "i": "i", "u": "u"}
 _BINARY = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.FDIV: "/", ops.IDIV: "/", ops.MOD: "%", ops.AND: "&",
            ops.OR: "|", ops.XOR: "^", ops.SHL: "<<", ops.SHR: ">>"}
 _COMPARE = {ops.LT: "<", ops.EQ: "==", ops.NE: "!="}
@@ -41,8 +40,10 @@ typedef _Float16 f16; typedef float f32; typedef double f64;
 
 
 def element(dtype: DType) -> str:
-    """C's name for an element in memory."""
-    return "u8" if dtype is dtypes.bool else f"{_NAMES[dtype.kind]}{dtype.bits}"
+    """C's name for an element in memory; bfloat16 and fp8 are held as the integer of their bits."""
+    if dtype is dtypes.bool or dtype in dtypes.fp8s:
+        return "u8"
+    return "u16" if dtype is dtypes.bfloat16 else f"{dtype.kind}{dtype.bits}"
 
 
 class CDialect:
@@ -228,9 +229,10 @@ class CDialect:
             return f"__builtin_{word}{suffix}({self.ref(node.src[0])})"
         kind, lanes = self.type(node), node.shape[0]
         self.helpers[f"{word}_{kind}"] = (
-            f"#ifdef __clang__\n#define {word}_{kind}(x) __builtin_elementwise_{word}(x)\n#else\n"
-            f"static inline {kind} {word}_{kind}({kind} x) {{\n"
-            f"  for (int i = 0; i < {lanes}; i++) x[i] = __builtin_{word}{suffix}(x[i]);\n  return x;\n}}\n#endif")
+            f"#ifndef {word}_{kind}\n#ifdef __clang__\n#define {word}_{kind}(x) __builtin_elementwise_{word}(x)\n"
+            f"#else\n#define {word}_{kind} {word}_{kind}\nstatic inline {kind} {word}_{kind}({kind} x) {{\n"
+            f"  for (int i = 0; i < {lanes}; i++) x[i] = __builtin_{word}{suffix}(x[i]);\n"
+            "  return x;\n}\n#endif\n#endif")
         return f"{word}_{kind}({self.ref(node.src[0])})"
 
     def extreme(self, node: Node) -> str:

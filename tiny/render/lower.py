@@ -6,7 +6,6 @@ the outermost scope that knows their operands (so what a loop does not change st
 """
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 
 from tiny.ir import ops
 from tiny.ir.integer import Integer, bounds, less, multiply, unbound
@@ -33,11 +32,17 @@ class _State:
     extent: dict[Node, Integer]
     counters: dict[int, Integer]
     packed: dict[Node, tuple[Node, Pack]]
+    scalar: bool = False                                     # in a remainder whose lanes are walked one by one
 
     def enter(self, number: int, loop: Loop, counter: Integer, extent: Integer) -> "_State":
         moved = self.base[loop.axis] + multiply(counter, loop.step)
         return _State(self.base | {loop.axis: moved}, self.extent | {loop.axis: extent},
-                      self.counters | {number: counter}, self.packed)
+                      self.counters | {number: counter}, self.packed, self.scalar)
+
+    def one_by_one(self, axis: Node, counter: Integer) -> "_State":
+        """At a single point of `axis`, `counter` further on, without lanes."""
+        return _State(self.base | {axis: self.base[axis] + counter}, self.extent | {axis: 1}, self.counters, self.packed,
+                      True)
 
 
 class _Lowering:
@@ -114,8 +119,20 @@ class _Lowering:
             self.scopes.close()
         elif count == 1:
             self._walk(state.enter(number, loop, 0, loop.step), number + 1, stop, body)
-        if isinstance(rest, Node) or rest:
-            self._walk(state.enter(number, loop, count, rest), number + 1, stop, body)
+        if not isinstance(rest, Node) and not rest:
+            return
+        remainder = state.enter(number, loop, count, rest)
+        if isinstance(rest, Node) and self._has_lanes(loop.axis):
+            counter = Node(ops.LOOP, None, (rest,), self.number())
+            self.scopes.open(counter, conditional=True)
+            self._walk(remainder.one_by_one(loop.axis, counter), number + 1, stop, body)
+            self.scopes.close()
+        else:
+            self._walk(remainder, number + 1, stop, body)
+
+    def _has_lanes(self, axis: Node) -> bool:
+        """Whether lanes lie along this axis of the result."""
+        return axis not in self.reduced and any(loop.kind == LANES and loop.axis is axis for loop in self.loops)
 
     def _walk_groups(self, state: _State, number: int, stop: int, body: Callable[[_State], None],
                      count: Integer, rest: Integer) -> None:
@@ -149,39 +166,41 @@ class _Lowering:
 
         Each comes with the counters of its loops and the number of its own accumulator set (for SPLIT).
         """
-        choices = []
-        width = {}
+        start = {axis: base for axis, base in state.base.items() if (axis not in self.reduced) is of_result}
+        points = [(Instance(start), {}, 0, dict(state.extent))]
         for number, loop in enumerate(self.loops):
-            if loop.kind not in CONTROL and (loop.axis not in self.reduced) is of_result:
-                choices.append([(number, loop, point) for point in self._counters(loop, width[loop.axis], state)])
-            width[loop.axis] = loop.step
-        result = []
-        for combination in product(*choices):
-            positions = {axis: base for axis, base in state.base.items() if (axis not in self.reduced) is of_result}
-            gates = []
-            own = 0
-            for _, loop, (counter, gate) in combination:
-                positions[loop.axis] = positions[loop.axis] + counter
-                if gate is not True:
-                    gates.append((loop.axis, gate))
-                if loop.kind == SPLIT:
-                    own = own * self._width(loop) + counter
-            counters = {number: counter for number, _, (counter, _) in combination}
-            result.append((Instance(positions, tuple(gates)), counters, own))
-        return result
+            if loop.kind in CONTROL or (loop.axis not in self.reduced) is not of_result:
+                continue
+            width = self._width(number)
+            points = [self._point(before, number, counter, width, exists) for before in points
+                      for counter, exists in self._counters(loop, width, before[3][loop.axis], state.scalar)]
+        return [point[:3] for point in points]
 
-    def _width(self, loop: Loop) -> int:
-        """How many points an unrolled or lane loop has when nothing is cut off."""
-        before = [other for other in self.loops[:self.loops.index(loop)] if other.axis is loop.axis]
-        return before[-1].step
+    def _point(self, before: tuple, number: int, counter: Integer, width: int, exists: Node | bool) -> tuple:
+        """The point `counter` of loop `number` within what outer unrolled loops have chosen."""
+        instance, counters, own, extent = before
+        loop = self.loops[number]
+        moved = multiply(counter, loop.step)
+        positions = instance.positions | {loop.axis: instance.positions[loop.axis] + moved}
+        gates = instance.gates if exists is True else (*instance.gates, (loop.axis, exists))
+        left = extent | {loop.axis: extent[loop.axis] - moved}
+        own = own * width + counter if loop.kind == SPLIT else own
+        return Instance(positions, gates), counters | {number: counter}, own, left
 
-    def _counters(self, loop: Loop, width: int, state: _State) -> list[tuple[Integer, Node | bool]]:
-        """(counter, whether that point exists) for the points of an unrolled or lane loop."""
-        extent = state.extent[loop.axis]
+    def _width(self, number: int) -> int:
+        """How many points loop `number`, unrolled or lanes, has when nothing is cut off."""
+        loop = self.loops[number]
+        return [other.step for other in self.loops[:number] if other.axis is loop.axis][-1] // loop.step
+
+    @staticmethod
+    def _counters(loop: Loop, width: int, extent: Integer, scalar: bool) -> list[tuple[Integer, Node | bool]]:
+        """(counter, whether that point exists) for the points of an unrolled or lane loop with `extent` points left."""
         if loop.kind == LANES:
-            lanes = Node(ops.LANES, None, (), width) if width > 1 else 0
+            if scalar or width == 1:
+                return [(0, True)]
+            lanes = Node(ops.LANES, None, (), width)
             return [(lanes, less(lanes, extent))]
-        points = [(point, less(point, extent)) for point in range(width)]
+        points = [(point, less(point * loop.step, extent)) for point in range(width)]
         return [(point, exists) for point, exists in points if exists is not False]
 
     def _replaced(self, state: _State, counters: dict[int, Integer]) -> dict[Node, Node]:
@@ -201,7 +220,7 @@ class _Lowering:
 
     def _running(self, state: _State) -> None:
         """A running reduction: registers before the sequential loop, one step and one store in it."""
-        lanes = self._lane_count(True)
+        lanes = self._lane_count(True, state)
         wide = self.kernel.value.dtype
         points = self._points(state, True)
         registers = [self._register(identity_of(self.kernel.combine, wide), wide, lanes) for _ in points]
@@ -228,7 +247,7 @@ class _Lowering:
         start = identity_of(op, dtype)
         if block is None:
             return self._plain_sums(state, number, points, start)
-        registers = [self._register(start, dtype, self._lane_count(True)) for _ in points]
+        registers = [self._register(start, dtype, self._lane_count(True, state)) for _ in points]
 
         def inner(within: _State) -> None:
             parts = self._sums(within, block + 1, points)
@@ -239,11 +258,11 @@ class _Lowering:
 
     def _plain_sums(self, state: _State, number: int, points: list, start) -> list[Node]:
         op, dtype = self.total.arg, self.total.dtype
-        across = self._lane_count(False)                     # lanes along a reduced axis
-        lanes = across or self._lane_count(True)
+        across = self._lane_count(False, state)                     # lanes along a reduced axis
+        lanes = across or self._lane_count(True, state)
         copies = 1
-        for loop in self.loops:
-            copies *= self._width(loop) if loop.kind == SPLIT else 1
+        for n, loop in enumerate(self.loops):
+            copies *= self._width(n) if loop.kind == SPLIT else 1
         registers = [[self._register(start, dtype, lanes, self._waiting(instance, state, own))
                       for own in range(copies)] for instance, _, _ in points]
 
@@ -289,11 +308,13 @@ class _Lowering:
             lanes = [combine(op, a, b) for a, b in zip(lanes[:half], lanes[half:2 * half], strict=True)] + lanes[2 * half:]
         return lanes[0]
 
-    def _lane_count(self, of_result: bool) -> int:
+    def _lane_count(self, of_result: bool, state: _State) -> int:
         """Lanes along the result's axes or along reduced ones, 0 for none."""
-        for loop in self.loops:
+        if of_result and state.scalar:
+            return 0
+        for number, loop in enumerate(self.loops):
             if loop.kind == LANES and (loop.axis not in self.reduced) is of_result:
-                return self._width(loop) if self._width(loop) > 1 else 0
+                return self._width(number) if self._width(number) > 1 else 0
         return 0
 
     # -- registers and memory ---------------------------------------------------------------------------------------

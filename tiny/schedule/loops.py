@@ -75,6 +75,7 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
     reduced = reduced_axes(kernel)
     wanted = {*kernel.axes, *reduced}
     last: dict[Node, int] = {}
+    unrolled: set[Node] = set()
     for number, loop in enumerate(schedule.loops):
         where = f"loop {number}, {loop.kind} over axis {loop.axis.arg} by {loop.step}"
         if loop.axis not in wanted:
@@ -86,8 +87,12 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
             raise ScheduleError(f"{where}: a group is the outermost loop, over a free axis of the result")
         if loop.kind in (SPLIT, BLOCK) and loop.axis not in reduced:
             raise ScheduleError(f"{where}: only a reduced axis can be {loop.kind}")
-        if loop.kind not in CONTROL and (loop.step != 1 or loop.axis not in last):
-            raise ScheduleError(f"{where}: comes last on its axis, with step 1, after a loop that sets its width")
+        if loop.kind not in CONTROL and (loop.axis not in last or (loop.kind == LANES and loop.step != 1)):
+            raise ScheduleError(f"{where}: comes after the loops on its axis, one of which sets its width; lanes last")
+        if loop.kind in CONTROL and loop.axis in unrolled:
+            raise ScheduleError(f"{where}: stands inside an unrolled loop on the same axis")
+        if loop.kind not in CONTROL:
+            unrolled.add(loop.axis)
         if loop.axis is kernel.sequential and loop.kind != LOOP:
             raise ScheduleError(f"{where}: this axis must be walked in order")
         last[loop.axis] = loop.step

@@ -189,7 +189,7 @@ class _Builder:
         reads = self.inputs[node]
         if node.op in (ops.ASSIGN, ops.SCATTER):
             reads = [s for s in region_of_sources(node, self.stored) if not (in_place and s is node.src[0])]
-        key = (structure(self.orders[node], self.stored), in_place, tuple(self.orders[node].index(r) for r in reads))
+        key = (structure(self.orders[node], set(self.inputs[node])), in_place, tuple(self.orders[node].index(r) for r in reads))
         kernel = _kernels.get(key)
         if kernel is None:
             slots = {source: Node(ops.POINTER, source.dtype, (), number + 1) for number, source in enumerate(reads)}

@@ -1,0 +1,151 @@
+"""The conductor: graph -> plan -> programs -> submission. It joins every layer; the frontend talks to it alone.
+
+    node = buffer_from_host(array, dtypes.float32, (2, 3), "CPU")      # data into a graph
+    [result] = realize([some_node])                                    # computed: a BUFFER node
+    bytes(read(result))                                                # back to the host
+"""
+import math
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+
+from tiny.hcq import device as devices
+from tiny.ir import ops
+from tiny.ir.dtype import DType
+from tiny.ir.node import Node, toposort
+from tiny.realize import capture as capturing
+from tiny.realize.counters import GlobalCounters
+from tiny.realize.execute import dependents, element_count, execute
+from tiny.realize.storage import Storage, allocate, buffer_node, hold, waiting
+
+__all__ = ["GlobalCounters", "Storage", "buffer_from_host", "canonical_device", "default_device", "empty_buffer", "hold",
+           "read", "realize", "realized", "refreshed_on_replay"]
+
+_done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()     # node -> the BUFFER with its value
+_lock = threading.RLock()
+
+
+# -- data in and out ------------------------------------------------------------------------------------------------
+def default_device() -> str:
+    """The canonical name of the device that is used when none is named."""
+    return devices.canonical(None)
+
+
+def canonical_device(name: str | None) -> str:
+    """The one spelling of a device's name; an error that lists the devices for a name that is none."""
+    return devices.canonical(name)
+
+
+def buffer_from_host(data, dtype: DType, shape: tuple[int, ...], device: str, copy: bool = True) -> Node:
+    """A BUFFER node with the bytes of `data`, a C-contiguous buffer object of exactly prod(shape) * itemsize bytes.
+
+    copy=False: the CPU uses the memory in place and keeps `data` alive; other devices copy all the same.
+    """
+    size = memoryview(data).nbytes
+    wanted = math.prod(shape) * dtype.itemsize
+    if size != wanted:
+        raise ValueError(f"buffer_from_host: {size} bytes given, {wanted} needed for {dtype.name} {shape}")
+    if not copy and size and device.partition(":")[0] == "CPU":
+        buffer = devices.open(device).from_host(data)
+    else:
+        buffer = allocate(device, size).initialize(data)
+    return buffer_node(Storage(device, dtype, tuple(shape), buffer))
+
+
+def empty_buffer(shape: tuple[int, ...], dtype: DType, device: str) -> Node:
+    """A BUFFER node whose contents are whatever the memory held."""
+    return buffer_node(Storage(device, dtype, tuple(shape), allocate(device, math.prod(shape) * dtype.itemsize)))
+
+
+def read(node: Node) -> memoryview:
+    """The bytes of a BUFFER node, after waiting for them; on the CPU a live view, elsewhere a copy."""
+    if node.op is not ops.BUFFER:
+        raise ValueError(f"read: {node!r} is not in memory; realize it first")
+    capturing.forbid_reading()
+    return node.arg.buffer.host()[:element_count(node) * node.dtype.itemsize]
+
+
+def refreshed_on_replay(storage: Storage, fill: Callable[[], bytes]) -> None:
+    """Let `fill` give the storage's bytes anew each time a captured function that made it is replayed."""
+    storage.refill = fill
+
+
+def realized(node: Node) -> Node | None:
+    """The BUFFER node that holds this node's value, None if it has not been computed."""
+    return node if node.op is ops.BUFFER else _done.get(node)
+
+
+# -- computing ------------------------------------------------------------------------------------------------------
+def realize(nodes: Sequence[Node]) -> list[Node]:
+    """Compute nodes, all in one plan; each result is a BUFFER node of the same shape and dtype.
+
+    Returns once the work is submitted. Lazy values elsewhere that read memory which this writes are computed along, so
+    every reader sees the version it was made from.
+    """
+    with _lock:
+        wanted = [node for node in dict.fromkeys(nodes) if realized(node) is None]
+        if wanted:
+            _compute(wanted)
+        return [node if node.op is ops.BUFFER else _done[node] for node in nodes]
+
+
+def _compute(wanted: list[Node]) -> None:
+    roots = list(wanted)
+    order = toposort(*roots)
+    order = _after_copies(roots, order)
+    holders = _join_readers(roots, order)
+    if holders:
+        order = toposort(*roots)
+    graph, order = _with_known(roots, order)
+    writable = {node: not node.arg.buffer.readonly for node in order if node.op is ops.BUFFER}
+    device = next((root.device for root in graph if root.device is not None), None) or default_device()
+    distinct = list(dict.fromkeys(node for node in graph if node.op is not ops.BUFFER))
+    run = execute(distinct, order, device, writable)
+    computed = dict(zip(distinct, run.results, strict=True))
+    for root, node in zip(roots, graph, strict=True):
+        _done[root] = _done[node] = computed.get(node, node)
+    for holder, node in holders:
+        holder.settle(_done[node])
+    capturing.ran(run)
+
+
+def _join_readers(roots: list[Node], order: list[Node]) -> list[tuple[object, Node]]:
+    """Add to the roots what waits to read memory that this graph writes; returns the holders that were added."""
+    written = {_bottom(node) for node in order if node.op is ops.ASSIGN}
+    written = {node for node in written if node.op is ops.BUFFER}
+    if not written:
+        return []
+    others = [(holder, node) for holder, node in waiting() if node not in roots]
+    reading = dependents(toposort(*(node for _, node in others)), written)
+    joined = [(holder, node) for holder, node in others if node in reading and node not in written]
+    roots.extend(dict.fromkeys(node for _, node in joined if node not in roots))
+    return joined
+
+
+def _bottom(node: Node) -> Node:
+    while node.op is ops.ASSIGN:
+        node = node.src[0]
+    return node
+
+
+def _with_known(roots: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
+    """The roots with what has been computed before put in as leaves, and their topological order."""
+    known = {node: _done[node] for node in order if node in _done} if len(_done) else {}
+    if not known:
+        return roots, order
+    changed: dict[Node, Node] = dict(known)
+    for node in order:
+        if node not in changed:
+            src = tuple(changed[s] for s in node.src)
+            changed[node] = node if src == node.src else Node(node.op, node.dtype, src, node.arg)
+    graph = [changed[root] for root in roots]
+    return graph, toposort(*graph)
+
+
+def _after_copies(roots: list[Node], order: list[Node]) -> list[Node]:
+    """Move what is copied between devices first, by way of the host; those copies are then known."""
+    for node in order:
+        if node.op is ops.COPY and node not in _done and node.src[0].device not in (None, node.arg):
+            [source] = realize([node.src[0]])
+            _done[node] = buffer_from_host(read(source), node.dtype, source.shape, node.arg)
+    return order

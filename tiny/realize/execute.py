@@ -1,0 +1,218 @@
+"""A graph's plan, made once for each structure, and its submission with the memory of this graph."""
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tiny import config
+from tiny.hcq import device as devices
+from tiny.hcq.memory import Buffer
+from tiny.hcq.queue import Slot, Template
+from tiny.ir import ops
+from tiny.ir.integer import bindings, compile_function, evaluate, prod, substitute
+from tiny.ir.node import Node, toposort
+from tiny.realize import report
+from tiny.realize.counters import GlobalCounters
+from tiny.realize.program import Compiled, compile_kernels
+from tiny.realize.storage import Storage, allocate, buffer_node
+from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Place, Plan, bytes_of, make_plan, structure
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A plan with its programs, and the template recorded from them.
+
+    The template's slots are: input addresses, output addresses, the arena's, then the variables, then the group counts
+    that depend on them.
+    """
+    plan: Plan
+    compiled: list[Compiled]
+    inputs: int
+    outputs: list[int]                                       # roots that get memory of their own
+    group_counts: list                                       # symbolic group counts, in slot order
+    count_groups: object                                     # their function of the variables
+    template: Template | None = None
+    users: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One submission: the plan, the memory of each place, and the variables' values. Kept by a capture."""
+    prepared: Prepared
+    device: str
+    inputs: tuple[Storage, ...]
+    outputs: tuple[Storage, ...]
+    variables: dict[Node, int]
+    results: tuple[Node, ...]
+
+
+_plans: dict[tuple, Prepared] = {}
+_arenas: dict[str, Buffer] = {}
+
+
+def prepare(roots: list[Node], order: list[Node], leaves: list[Node], device: str, writable: dict[Node, bool]) -> Prepared:
+    """The plan of a graph of this structure, from the cache or made now with all its programs."""
+    opened = devices.open(device)
+    index = {node: number for number, node in enumerate(order)}
+    key = (structure(order), tuple(index[root] for root in roots), tuple(writable[leaf] for leaf in leaves), device,
+           config.current().noopt)
+    prepared = _plans.get(key)
+    if prepared is None:
+        plan = make_plan(roots, order, writable, max(opened.target.max_buffers - 1, 1))
+        compiled = compile_kernels([(step.kernel, len(step.places)) for step in plan.steps], device)
+        outputs = sorted({step.places[0].number for step in plan.steps if step.places[0].kind == OUTPUT} |
+                         {result.place.number for result in plan.results if result.place.kind == OUTPUT})
+        symbolic = [one.groups for one in compiled if isinstance(one.groups, Node)]
+        prepared = Prepared(plan, compiled, len(leaves), outputs, symbolic,
+                            compile_function(symbolic, plan.variables))
+        prepared = _plans.setdefault(key, prepared)
+        report.planned(prepared.plan, prepared.compiled, order)
+    return prepared
+
+
+def record(prepared: Prepared, queue, argument, group_slot) -> None:
+    """Record a plan's kernels. argument(place) and group_slot(number) give addresses and counts, or Slots for them."""
+    number = 0
+    for step, one in zip(prepared.plan.steps, prepared.compiled, strict=True):
+        groups = one.groups
+        if isinstance(groups, Node):
+            groups = group_slot(number)
+            number += 1
+        variables = [argument(variable) for variable in one.variables]
+        queue.execute(one.program, [*map(argument, step.places), *variables], groups)
+
+
+def _template(prepared: Prepared, device: str) -> Template:
+    plan = prepared.plan
+    first_output = prepared.inputs
+    arena = first_output + len(prepared.outputs)
+    first_variable = arena + 1
+    first_group = first_variable + len(plan.variables)
+    output = {number: first_output + n for n, number in enumerate(prepared.outputs)}
+    variable = {node: first_variable + n for n, node in enumerate(plan.variables)}
+
+    def argument(place: Place | Node) -> Slot:
+        if isinstance(place, Node):
+            return Slot(variable[place])
+        if place.kind == ARENA:
+            return Slot(arena, place.number)
+        return Slot(place.number if place.kind == INPUT else output[place.number])
+    queue = devices.open(device).queue()
+    record(prepared, queue, argument, lambda number: Slot(first_group + number))
+    return queue.finish()
+
+
+def arena(device: str, size: int) -> Buffer:
+    """The memory that plans of a device use in turn for what they hold only for a while."""
+    held = _arenas.get(device)
+    if held is None or held.size < size:
+        held = _arenas[device] = allocate(device, size)
+    return held
+
+
+def execute(roots: list[Node], order: list[Node], device: str, writable: dict[Node, bool]) -> Run:
+    """Compute the roots, which are distinct and not in memory; returns before the device has finished.
+
+    order: toposort(*roots). Written storages are marked lost; results stand for their new versions.
+    """
+    leaves = [node for node in order if node.op is ops.BUFFER]
+    for leaf in leaves:
+        if leaf.arg.lost:
+            raise RuntimeError(f"{leaf.arg} was overwritten before it was read; this is a fault of tiny, please report it")
+    prepared = prepare(roots, order, leaves, device, {leaf: writable.get(leaf, False) for leaf in leaves})
+    plan = prepared.plan
+    values = bound_values(order) if plan.variables else {}
+    outputs = {number: Storage(device, plan.results[number].dtype, plan.results[number].shape, allocate(
+        device, bytes_of(plan.results[number].shape, plan.results[number].dtype))) for number in prepared.outputs}
+    inputs = tuple(leaf.arg for leaf in leaves)
+    results = tuple(_result(result, number, inputs, outputs) for number, result in enumerate(plan.results))
+    run = Run(prepared, device, inputs, tuple(outputs.values()), values, results)
+    submit(run)
+    return run
+
+
+def _result(result, number: int, inputs: tuple[Storage, ...], outputs: dict[int, Storage]) -> Node:
+    place = result.place
+    if place.kind == OUTPUT:
+        return buffer_node(outputs[place.number])
+    old = inputs[place.number]
+    old.lost = True
+    return buffer_node(Storage(old.device, old.dtype, result.shape, old.buffer))
+
+
+def submit(run: Run) -> None:
+    """Hand a plan's kernels to the device in one submission; one at a time and timed where DEBUG asks for it."""
+    prepared, plan = run.prepared, run.prepared.plan
+    GlobalCounters.kernel_count += len(plan.steps)
+    if not plan.steps:
+        return
+    variables = [run.variables[node] for node in plan.variables]
+    values = [storage.buffer.address for storage in (*run.inputs, *run.outputs)]
+    with prepared.lock:
+        held = arena(run.device, plan.arena_size)
+        values += [held.address, *variables, *prepared.count_groups(*variables)]
+        if config.current().debug >= 2:
+            _submit_timed(run, held)
+            return
+        if prepared.template is None:
+            prepared.template = _template(prepared, run.device)
+        prepared.template.submit(values[:prepared.template.slot_count])      # the last slots may be unused
+        GlobalCounters.submissions += 1
+
+
+def _submit_timed(run: Run, held: Buffer) -> None:
+    """Each kernel by itself, waited for and reported with its time."""
+    device = devices.open(run.device)
+    output = dict(zip(run.prepared.outputs, run.outputs, strict=True))
+
+    def address(place: Place) -> int:
+        if place.kind == ARENA:
+            return held.address + place.number
+        return (run.inputs if place.kind == INPUT else output)[place.number].buffer.address
+    for step, one in zip(run.prepared.plan.steps, run.prepared.compiled, strict=True):
+        groups = evaluate(substitute(one.groups, run.variables))
+        queue = device.queue()
+        queue.execute(one.program, [*map(address, step.places), *(run.variables[v] for v in one.variables)], groups)
+        template = queue.finish()
+        device.synchronize()
+        start = time.perf_counter()
+        device.synchronize(template.submit([]))
+        GlobalCounters.submissions += 1
+        report.ran(step, one, time.perf_counter() - start, evaluate(substitute(one.operations, run.variables)))
+
+
+def bound_values(order: Sequence[Node]) -> dict[Node, int]:
+    """{VARIABLE: value} of all BINDs in a graph; ValueError when one variable has two values."""
+    found: dict[Node, int] = {}
+    for node in order:
+        parts = (node,) if node.op is ops.BIND else _symbolic_parts(
+            node.shape if node.op is ops.BUFFER else node.arg) if node.op.level == ops.TENSOR else ()
+        for part in parts:
+            for variable, value in bindings(part).items():
+                if found.setdefault(variable, value) != value:
+                    raise ValueError(f"Variable {variable.arg[0]} is bound to {found[variable]} and to {value} in one "
+                                     "computation; realize in between, or use two variables")
+    return found
+
+
+def _symbolic_parts(arg) -> list[Node]:
+    if isinstance(arg, Node):
+        return [arg]
+    return [part for inner in arg for part in _symbolic_parts(inner)] if isinstance(arg, tuple) else []
+
+
+def element_count(node: Node) -> int:
+    """Elements a node has now."""
+    return evaluate(prod(node.shape))
+
+
+def dependents(order: Sequence[Node], leaves: set[Node]) -> set[Node]:
+    """The nodes of a graph, in topological order, that read any of the leaves."""
+    found = set(leaves)
+    for node in order:
+        if any(s in found for s in node.src):
+            found.add(node)
+    return found
+
+

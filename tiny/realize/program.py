@@ -1,0 +1,127 @@
+"""Kernels become loaded programs: schedule, lower, render, compile, load. Each distinct kernel is made once."""
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tiny import config
+from tiny.hcq import device as devices
+from tiny.hcq.queue import Program
+from tiny.ir import ops
+from tiny.ir.dtype import DType, dtypes
+from tiny.ir.integer import Integer, expression, prod
+from tiny.ir.node import Node, toposort
+from tiny.render import c
+from tiny.render.decompose import decompose
+from tiny.render.lower import lower
+from tiny.schedule import heuristic
+from tiny.schedule.axes import merge_axes
+from tiny.schedule.kernel import Kernel
+from tiny.schedule.loops import LOOP, Loop, Schedule, reduced_axes
+from tiny.target import Target
+from tiny.toolchain import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A kernel ready to run. variables: VARIABLEs passed after the pointers; groups: how many to launch."""
+    name: str
+    program: Program
+    variables: tuple[Node, ...]
+    groups: Integer
+    operations: Integer
+    source: str
+
+
+_compiled: dict[tuple[Kernel, int, str, bool], Compiled] = {}
+_lock = threading.RLock()
+
+
+def compile_kernels(kernels: Sequence[tuple[Kernel, int]], device_name: str) -> list[Compiled]:
+    """Programs for (kernel, number of pointers) on a device; what is not known yet is compiled together."""
+    plain = bool(config.current().noopt)
+    keys = [(kernel, pointers, device_name, plain) for kernel, pointers in kernels]
+    missing = list(dict.fromkeys(key for key in keys if key not in _compiled))
+    if missing:
+        with _lock:
+            _compile_missing([key for key in missing if key not in _compiled], device_name)
+    return [_compiled[key] for key in keys]
+
+
+def _compile_missing(keys: list[tuple], device_name: str) -> None:
+    device = devices.open(device_name)
+    made = [prepare(kernel, pointers, device.target, plain) for kernel, pointers, _, plain in keys]
+    objects = device.compile([Source(one.name, one.source, c.PRELUDE) for one in made])
+    for key, one, code in zip(keys, made, objects, strict=True):
+        program = device.load(code, one.name)
+        _compiled[key] = Compiled(one.name, program, one.variables, one.groups, one.operations, one.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A kernel as source text, before the compiler has seen it."""
+    name: str
+    source: str
+    schedule: Schedule
+    variables: tuple[Node, ...]
+    groups: Integer
+    operations: Integer
+
+
+def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) -> Prepared:
+    """Schedule, lower and render one kernel. plain: loops as they come, without the heuristics."""
+    merged = merge_axes(kernel)
+    schedule = plain_schedule(merged) if plain else heuristic.choose(merged, target)
+    lowered = lower(merged, schedule, decompose)
+    variables = tuple(sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg))
+    name = kernel_name(merged)
+    source = c.render(name, lowered.instructions, pointer_types(kernel, pointers), variables)
+    return Prepared(name, source, schedule, variables, lowered.groups, _operations(kernel))
+
+
+def plain_schedule(kernel: Kernel) -> Schedule:
+    """Every axis one loop, in order: what NOOPT=1 gives."""
+    outer = [Loop(axis, 1, LOOP) for axis in kernel.axes if axis is not kernel.sequential]
+    last = [Loop(axis, 1, LOOP) for axis in (kernel.sequential,) if axis is not None]
+    return Schedule((*outer, *last, *(Loop(axis, 1, LOOP) for axis in reduced_axes(kernel))))
+
+
+def pointer_types(kernel: Kernel, count: int) -> list[DType]:
+    """The element type behind each POINTER."""
+    types = [kernel.dtype] * count
+    roots = [kernel.value] + [part for part in (kernel.gate, kernel.index) if isinstance(part, Node)]
+    for node in toposort(*roots):
+        if node.op is ops.POINTER:
+            types[node.arg] = node.dtype
+    return types
+
+
+def variables_in(instructions: Sequence[Node], groups: Integer) -> set[Node]:
+    """The VARIABLEs a flat kernel or its launch needs."""
+    found = {node for node in instructions if node.op is ops.VARIABLE}
+    return found | {node for node in (toposort(groups) if isinstance(groups, Node) else ())
+                    if node.op is ops.VARIABLE}
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """A C name that says what it is: kind, then sizes, `r` before reduced ones."""
+    kind = "scan" if kernel.carried else "scatter" if kernel.sequential is not None else \
+        "reduce" if reduced_axes(kernel) else "map"
+    sizes = [_size_name(axis) for axis in kernel.axes] + ["r" + _size_name(axis) for axis in reduced_axes(kernel)]
+    return "_".join([kind, *sizes, kernel.dtype.name])
+
+
+def _size_name(axis: Node) -> str:
+    size = axis.src[0]
+    return str(size.arg) if size.op is ops.CONST else "".join(ch for ch in expression(size) if ch.isalnum())
+
+
+def _operations(kernel: Kernel) -> Integer:
+    """Elementary operations of one run, for the counters."""
+    reduced = reduced_axes(kernel)
+    points = prod(axis.src[0].arg if axis.src[0].op is ops.CONST else axis.src[0]
+                  for axis in (*kernel.axes, *reduced))
+    alu = sum(node.op.level == ops.SHARED and node.op is not ops.CONST and node.dtype is not dtypes.index
+              for node in toposort(kernel.value))
+    return points * max(alu + bool(reduced), 1)
+
+

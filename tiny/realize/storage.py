@@ -1,0 +1,73 @@
+"""Where a value lives: the identity behind a BUFFER node, and who still waits to read it."""
+import weakref
+from collections.abc import Callable, Iterator
+
+from tiny.hcq import device as devices
+from tiny.hcq.memory import Buffer
+from tiny.ir import ops
+from tiny.ir.dtype import DType
+from tiny.ir.integer import evaluate, prod
+from tiny.ir.node import Node
+
+
+class Storage:
+    """What a BUFFER node stands for: `buffer`, device memory that holds an array of `shape` in row-major order.
+
+    A write in place makes a new Storage for the same memory; the old one has then lost its value. Two storages made of
+    equal values are two. refill: gives the bytes that a captured function finds here on its next replay, or None.
+    """
+    __slots__ = ("device", "dtype", "shape", "buffer", "lost", "refill", "__weakref__")
+
+    def __init__(self, device: str, dtype: DType, shape: tuple, buffer: Buffer):
+        self.device, self.dtype, self.shape, self.buffer = device, dtype, shape, buffer
+        self.lost = False
+        self.refill: Callable[[], bytes] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array; for a symbolic shape, of its size now."""
+        return evaluate(prod(self.shape)) * self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"Storage({self.device}, {self.dtype.name}, {self.shape})"
+
+
+def buffer_node(storage: Storage) -> Node:
+    """The leaf that stands for a storage in graphs."""
+    return Node(ops.BUFFER, storage.dtype, (), storage)
+
+
+def allocate(device: str, nbytes: int) -> Buffer:
+    """Memory for `nbytes`, at least one."""
+    return devices.open(device).allocate(max(nbytes, 1))
+
+
+# -- who may still read a value -------------------------------------------------------------------------------------
+class _Reference(weakref.ref):
+    __slots__ = ("key",)
+
+
+_holders: dict[int, _Reference] = {}
+
+
+def _forget(reference: _Reference) -> None:
+    _holders.pop(reference.key, None)
+
+
+def hold(holder) -> None:
+    """Register an object with a lazy value: `lazy_node()` gives it, or None; `settle(node)` takes the computed one.
+
+    Before memory is written in place, whoever still waits to read what it holds is computed along. Held weakly.
+    """
+    reference = _Reference(holder, _forget)
+    reference.key = id(holder)
+    _holders[reference.key] = reference
+
+
+def waiting() -> Iterator[tuple[object, Node]]:
+    """(holder, its lazy node) of all that have not been computed."""
+    for reference in list(_holders.values()):
+        holder = reference()
+        node = None if holder is None else holder.lazy_node()
+        if node is not None:
+            yield holder, node

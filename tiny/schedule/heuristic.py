@@ -1,0 +1,213 @@
+"""A good loop schedule for a kernel without trying any: lanes where memory lies, a register tile that reuses loads,
+groups over the outermost axis."""
+from dataclasses import dataclass
+
+from tiny.ir import ops
+from tiny.ir.dtype import dtypes
+from tiny.ir.integer import bounds, prod
+from tiny.ir.node import Node, toposort
+from tiny.schedule.axes import NEIGHBOURS, NONE, SCATTERED, along
+from tiny.schedule.kernel import Kernel
+from tiny.schedule.loops import (
+    BLOCK,
+    GROUP,
+    LANES,
+    LOOP,
+    SPLIT,
+    UNROLL,
+    Loop,
+    Schedule,
+    accumulation,
+    check,
+    static_size,
+)
+from tiny.target import Target
+
+PARALLEL_WORK = 20_000       # elementary operations below which waking another thread costs more than it saves
+LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
+GROUPS_PER_THREAD = 4
+
+
+@dataclass
+class _Choice:
+    """What is decided about one axis: points per lane vector, vectors or rows unrolled, separate sums."""
+    lanes: int = 1
+    unroll: int = 1
+    split: int = 1
+
+
+def choose(kernel: Kernel, target: Target) -> Schedule:
+    """The schedule of a kernel for a target; always one that `check` accepts."""
+    chooser = _Chooser(kernel, target)
+    schedule = Schedule(tuple(chooser.loops()))
+    check(kernel, schedule)
+    return schedule
+
+
+class _Chooser:
+    def __init__(self, kernel: Kernel, target: Target):
+        self.kernel, self.target = kernel, target
+        self.total = accumulation(kernel)
+        self.reduced = self.total.src[1:] if self.total is not None else ()
+        body = self.total.src[0] if self.total is not None else kernel.value
+        nodes = toposort(body)
+        self.loads = [node for node in nodes if node.op is ops.LOAD]
+        self.operations = 1 + sum(node.op not in (ops.CONST, ops.POINTER) and node.dtype is not dtypes.index
+                                  for node in nodes)
+        sizes = [n.dtype.itemsize for n in toposort(kernel.value) if n.dtype not in (dtypes.index, dtypes.bool)]
+        self.width = max(1, target.lanes // max(4 if self.operations > 2 else 1, *sizes, kernel.dtype.itemsize))
+        self.choice = {axis: _Choice() for axis in (*kernel.axes, *self.reduced)}
+
+    # -- lanes ------------------------------------------------------------------------------------------------------
+    def _fitting_width(self, axis: Node) -> int:
+        """Lanes that walk the axis without a remainder if there are any, else with a small one."""
+        size = static_size(axis)
+        if size is None:
+            return self.width
+        width = self.width
+        while width > size:
+            width //= 2
+        fitting = width
+        while fitting >= 4 and size % fitting:
+            fitting //= 2
+        if fitting >= 4 and (fitting == width or size < 8 * width):
+            return fitting
+        return width if size >= 4 else 1
+
+    def _cost(self, axis: Node) -> float:
+        """Memory instructions per point with lanes along this axis; infinite where that cannot be."""
+        width = self._fitting_width(axis)
+        if width == 1 or axis is self.kernel.sequential:
+            return float("inf")
+        cost = 0.0
+        for load in self.loads:
+            way = along(load.src[1], axis, width)
+            if load.src[2:] and axis in toposort(load.src[2]):
+                way = SCATTERED
+            cost += {NONE: 0.3, NEIGHBOURS: 1.0, SCATTERED: width * 1.5}[way]
+        length = max(bounds(prod(axis.src[0] for axis in self.reduced))[1], 1)
+        if axis in self.reduced:
+            cost += 2.0 * width / max(length / width, 1.0)   # adding up the lanes at the end
+        else:
+            way = along(self.kernel.index, axis, width)
+            cost += (1.0 if way == NEIGHBOURS else width * 1.5) / length
+        size = static_size(axis)
+        if size is None:
+            cost *= 1.5
+        elif size % width:
+            cost *= 1 + width / size
+        return cost / width
+
+    def _choose_lanes(self) -> Node | None:
+        costs = {axis: self._cost(axis) for axis in self.choice}
+        scalar = len(self.loads) + 1.0 + 0.25 * self.operations
+        best = min(costs, key=costs.get, default=None)
+        if best is None or costs[best] >= scalar:
+            return None
+        self.choice[best].lanes = self._fitting_width(best)
+        return best
+
+    # -- register tile ----------------------------------------------------------------------------------------------
+    def _choose_tile(self, lane_axis: Node | None) -> None:
+        if self.total is None:
+            return
+        sums = 24 if self.target.lanes >= 64 else 12
+        if lane_axis in self.reduced or lane_axis is None:
+            self._tile_of_rows(sums if len(self.loads) > 1 else 4, lane_axis)
+            return
+        size = static_size(lane_axis)
+        lanes = self.choice[lane_axis].lanes
+        vectors = 1 if size is None else _divisor(size // lanes, 4)
+        rows = [axis for axis in self.kernel.axes if axis is not lane_axis and static_size(axis) and any(
+            along(load.src[1], axis, 2) == NONE and along(load.src[1], lane_axis, lanes) != NONE for load in self.loads)]
+        if rows:
+            row = max(rows, key=static_size)
+            self.choice[row].unroll = _divisor(static_size(row), max(1, sums // vectors), floor=4)
+        self.choice[lane_axis].unroll = vectors
+
+    def _tile_of_rows(self, sums: int, lane_axis: Node | None) -> None:
+        """Lanes along the sum: unroll up to two axes of the result, so that each load serves several sums."""
+        free = [axis for axis in self.kernel.axes if static_size(axis) and static_size(axis) > 1]
+        reuse = [axis for axis in free if any(along(load.src[1], axis, 2) == NONE for load in self.loads)]
+        reuse.sort(key=static_size, reverse=True)
+        for axis in reuse[:2]:
+            self.choice[axis].unroll = _divisor(static_size(axis), 4)
+        made = prod(self.choice[axis].unroll for axis in self.choice)
+        if made < 4 and lane_axis is not None:
+            steps = static_size(lane_axis)
+            wanted = 4 // made if len(self.loads) == 1 or made == 1 else 1
+            while steps is not None and wanted > 1 and steps // self.choice[lane_axis].lanes < 2 * wanted:
+                wanted //= 2
+            self.choice[lane_axis].split = wanted if steps is not None else 1
+
+    # -- loops ------------------------------------------------------------------------------------------------------
+    def loops(self) -> list[Loop]:
+        lane_axis = self._choose_lanes()
+        self._choose_tile(lane_axis)
+        outer = [axis for axis in self.kernel.axes if axis is not self.kernel.sequential]
+        group = self._group_axis(outer)
+        if group is not None:
+            outer.remove(group)
+            outer.insert(0, group)
+        loops: list[Loop] = []
+        inner: list[Loop] = []
+        for axis in outer:
+            self._add(axis, axis is group, loops, inner)
+        if self.kernel.sequential is not None:
+            loops.append(Loop(self.kernel.sequential, 1, LOOP))
+        for axis in sorted(self.reduced, key=lambda axis: axis is lane_axis):
+            self._add(axis, False, loops, inner)
+        return loops + sorted(inner, key=lambda loop: loop.kind == LANES)
+
+    def _add(self, axis: Node, grouped: bool, loops: list[Loop], inner: list[Loop]) -> None:
+        choice = self.choice[axis]
+        tile = choice.lanes * choice.unroll * choice.split
+        if grouped:
+            loops.append(Loop(axis, self._group_step(axis, tile), GROUP))
+        elif self._needs_blocks(axis, tile):
+            loops.append(Loop(axis, tile * 1024, BLOCK))
+        if not loops or loops[-1].axis is not axis or loops[-1].step != tile:
+            loops.append(Loop(axis, tile, LOOP))
+        for kind, width in ((SPLIT, choice.split), (UNROLL, choice.unroll)):
+            if width > 1:
+                tile //= width
+                inner.append(Loop(axis, tile, kind))
+        if choice.lanes > 1:
+            inner.append(Loop(axis, 1, LANES))
+
+    def _needs_blocks(self, axis: Node, tile: int) -> bool:
+        size = static_size(axis)
+        return (axis in self.reduced and self.total.arg is ops.ADD and self.total.dtype.is_float and size is not None
+                and size // tile > LONGEST_SUM)
+
+    def _work(self) -> int:
+        points = bounds(prod(axis.src[0] for axis in self.choice))[1]
+        return points * self.operations
+
+    def _group_axis(self, outer: list[Node]) -> Node | None:
+        """The axis whose pieces are shared out among threads."""
+        if self.target.threads < 2 or self._work() < PARALLEL_WORK:
+            return None
+        for axis in outer:
+            choice = self.choice[axis]
+            pieces = bounds(axis.src[0])[1] // (choice.lanes * choice.unroll)
+            if pieces >= 2 * self.target.threads:
+                return axis
+        candidates = [axis for axis in outer if bounds(axis.src[0])[1] > 1]
+        return max(candidates, key=lambda axis: bounds(axis.src[0])[1], default=None)
+
+    def _group_step(self, axis: Node, tile: int) -> int:
+        """Points a group takes: whole tiles, a few groups a thread, enough work in each."""
+        size = bounds(axis.src[0])[1]
+        if static_size(axis) is None:
+            return tile
+        others = max(self._work() // max(size, 1), 1)
+        step = max(size // (self.target.threads * GROUPS_PER_THREAD), PARALLEL_WORK // 2 // others, 1)
+        step = min(step, -(-size // 2))
+        return max(tile, step // tile * tile)
+
+
+def _divisor(size: int, most: int, floor: int = 1) -> int:
+    """The largest number up to `most` that divides `size`; `most` itself where only less than `floor` does."""
+    best = next(n for n in range(max(min(size, most), 1), 0, -1) if size % n == 0)
+    return best if best >= min(floor, size) else min(size, most)

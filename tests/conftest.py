@@ -1,7 +1,4 @@
 """One switch for the whole suite: `--oracle` runs every tensor through numpy, not on a device."""
-import importlib.util
-from pathlib import Path
-
 from tests import evaluate
 
 
@@ -10,6 +7,5 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    package = Path(importlib.util.find_spec("tiny").origin).parent
-    if config.getoption("--oracle") or not (package / "realize.py").exists():
+    if config.getoption("--oracle"):
         evaluate.install()

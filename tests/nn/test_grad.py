@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tests import evaluate
 from tiny.frontend import graph, shaping
-from tiny.frontend.grad import STOPS, gradient, vjp
+from tiny.frontend.grad import gradient, vjp
+from tiny.frontend.history import STOPS
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node, const, toposort

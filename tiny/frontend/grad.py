@@ -6,7 +6,7 @@ there is none to give). g is the gradient with respect to n itself: an array of 
 Gradients are nodes like any others, so differentiating them again gives higher orders.
 """
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tiny.frontend.graph import (
     add,
@@ -39,6 +39,7 @@ from tiny.frontend.graph import (
     where,
     zeros,
 )
+from tiny.frontend.history import differentiable_sources, origin
 from tiny.frontend.shaping import expand, on_axis, pad, permute, reshape, shrink
 from tiny.ir import ops
 from tiny.ir.dtype import accumulator_dtype, dtypes
@@ -47,9 +48,6 @@ from tiny.ir.node import Node, const
 
 Rule = Callable[[Node, Node], tuple[Node | None, ...]]
 vjp: dict[ops.Op, Rule] = {}
-
-# nothing passes these, though they have floating results: steps, or bits
-STOPS = frozenset((ops.DETACH, ops.TRUNC, ops.BITCAST))
 
 
 # -- arithmetic ---------------------------------------------------------------------------------------------
@@ -351,9 +349,8 @@ def gradient(root: Node, cotangent: Node, targets: Sequence[Node]) -> list[Node 
     if cotangent.shape not in ((), root.shape) or cotangent.dtype is not root.dtype:
         raise ValueError(f"gradient: given is {cotangent.dtype.name} {cotangent.shape}, the result is "
                          f"{root.dtype.name} {root.shape}; they must agree")
-    wanted = set(targets)
-    found: dict[Node, Node] = {}
-    pending = {root: cotangent}
+    places = [origin(target) or target for target in targets]   # a value in memory stands for its graph
+    wanted, found, pending = set(places), {}, {root: cotangent}
     between, on_path = _between(root, wanted)
     for node in reversed(between):
         g = pending.pop(node, None)
@@ -361,19 +358,22 @@ def gradient(root: Node, cotangent: Node, targets: Sequence[Node]) -> list[Node 
             continue
         if node in wanted:
             found[node] = expand(g, node.shape)
-        if not any(source in on_path for source in node.src):
+        if not any(source in on_path for source in differentiable_sources(node)):
             continue
-        for source, part in zip(node.src, _rule(node)(node, g), strict=True):
+        for source, part in _parts(node, g):
             if part is not None and source in on_path:
                 part = _fitted(part, source, node)
                 pending[source] = add(pending[source], part) if source in pending else part
-    return [found.get(target) for target in targets]
+    return [found.get(place) for place in places]
 
 
-def _rule(node: Node) -> Rule:
+def _parts(node: Node, g: Node) -> Iterable[tuple[Node, Node | None]]:
+    """(operand, what reaches it of the gradient g) by the node's rule."""
+    if node.op is ops.BUFFER:
+        return ((origin(node), g),)
     if node.op not in vjp:
         raise NotImplementedError(f"gradient: {node.op.name} has no derivative; detach() its operands")
-    return vjp[node.op]
+    return zip(node.src, vjp[node.op](node, g), strict=True)
 
 
 def _between(root: Node, targets: set[Node]) -> tuple[list[Node], set[Node]]:
@@ -383,20 +383,14 @@ def _between(root: Node, targets: set[Node]) -> tuple[list[Node], set[Node]]:
     while stack:
         node, finished = stack.pop()
         if finished:
-            if node in targets or any(source in on_path for source in _differentiable(node)):
+            if node in targets or any(source in on_path for source in differentiable_sources(node)):
                 on_path.add(node)
                 order.append(node)
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            stack.extend((source, False) for source in _differentiable(node) if source not in seen)
+            stack.extend((source, False) for source in differentiable_sources(node) if source not in seen)
     return order, on_path
-
-
-def _differentiable(node: Node) -> tuple[Node, ...]:
-    if node.op in STOPS:
-        return ()
-    return tuple(source for source in node.src if source.dtype.is_float)
 
 
 def _fitted(part: Node, source: Node, node: Node) -> Node:

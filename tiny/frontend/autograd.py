@@ -1,0 +1,60 @@
+"""Gradients of Tensors: `gradient` gives them, `backward` leaves them in `.grad`."""
+from tiny.frontend import core, grad, history
+from tiny.frontend.graph import zeros
+from tiny.ir import ops
+from tiny.ir.node import Node, const
+
+
+class Autograd:
+    """Gradients of Tensor."""
+
+    def gradient(self, *targets, gradient=None, materialize_grads: bool = False) -> list:
+        """The gradient of this tensor by each of the targets, lazily. They can be differentiated again.
+
+        gradient: what to start from, of this tensor's shape; may be left out where it has one element.
+        materialize_grads: zeros for a target that this tensor does not depend on, else that is a
+        RuntimeError.
+        """
+        nodes = [target.node for target in targets]
+        found = grad.gradient(self.node, self._cotangent(gradient, "gradient"), nodes)
+        for number, (target, node) in enumerate(zip(targets, found, strict=True)):
+            if node is None:
+                if not materialize_grads:
+                    raise RuntimeError(f"gradient: the result depends on target {number}, {target!r}, not at "
+                                       "all, or past .detach(), integers or a write; materialize_grads=True "
+                                       "gives zeros for it")
+                found[number] = zeros(target.shape, target.dtype)
+        return [self._wrap(node) for node in found]
+
+    def backward(self, gradient=None, retain_graph: bool = True, create_graph: bool = False):
+        """Add the gradient of this tensor to the `.grad` of the leaves it depends on. Returns the tensor.
+
+        The leaves are those with requires_grad=True; where it depends on none, all floating leaves but those
+        with requires_grad=False. create_graph: the gradients can be differentiated again. Graphs are always
+        retained.
+        """
+        leaves = self._leaves_below()
+        if not leaves:
+            raise RuntimeError(f"backward: {self!r} depends on no leaf that could take a gradient; make one "
+                               "with requires_grad=True, and a .grad to go on from with create_graph=True")
+        nodes = [leaf.node for leaf in leaves]
+        found = grad.gradient(self.node, self._cotangent(gradient, "backward"), nodes)
+        for leaf, node in zip(leaves, found, strict=True):
+            part = self._wrap(node if create_graph else Node(ops.DETACH, None, (node,)))
+            leaf.grad = part if leaf.grad is None else leaf.grad + part
+        return self
+
+    def _cotangent(self, gradient, name: str) -> Node:
+        if gradient is not None:
+            return self._lift(gradient).cast(self.dtype).node
+        if any(size != 1 for size in self.shape):
+            raise RuntimeError(f"{name}: the tensor of shape {self.shape} is no scalar; reduce it, with "
+                               ".sum() or .mean(), or give gradient=")
+        return const(1, self.dtype)
+
+    def _leaves_below(self) -> list:
+        """The leaves that take a gradient of this tensor, by the order in which they were made."""
+        alive = [leaf for leaf in list(core.leaves.values()) if leaf.requires_grad is not False]
+        reached = history.reachable(self.node)
+        below = [leaf for leaf in alive if (history.origin(leaf.node) or leaf.node) in reached]
+        return [leaf for leaf in below if leaf.requires_grad] or below

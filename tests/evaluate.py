@@ -1,17 +1,15 @@
 """An independent numpy evaluator of tensor-level graphs, and a stand-in for `tiny.realize` made from it.
 
 `evaluate(node)` gives the numpy array that a graph means, one row of the op table at a time, with nothing
-shared with the compiler: it is the oracle that real devices are compared with. `install()` puts the stand-in
-where `tiny.realize` is looked up, so that `.numpy()` and everything above it runs through the oracle instead
-of a device.
+shared with the compiler: it is the oracle that real devices are compared with. `install()` puts it
+behind `tiny.realize`, so that `.numpy()` and everything above it runs through the oracle instead of a device.
 """
 import math
-import sys
-import types
 import weakref
 
 import numpy as np
 
+import tiny.realize as runtime
 from tests import numpy_alu
 from tests.numpy_alu import HELD, decode, encode
 from tiny.ir import ops
@@ -199,7 +197,7 @@ def realize(nodes: list[Node]) -> list[Node]:
     missing = [node for node in nodes if realized(node) is None]
     for node, value in zip(missing, evaluate(*missing), strict=True):
         flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        _memo[node] = buffer_from_host(flat, node.dtype, value.shape, node.device or default_device())
+        _memo[node] = buffer_from_host(flat, node.dtype, value.shape, node.device or runtime.default_device())
     return [realized(node) for node in nodes]
 
 
@@ -207,41 +205,11 @@ def read(node: Node) -> memoryview:
     return memoryview(node.arg.data).toreadonly().cast("B")
 
 
-def default_device() -> str:
-    return "CPU"
-
-
-def canonical_device(name: str | None) -> str:
-    device = (name or default_device()).upper().removesuffix(":0")
-    if device.split(":")[0] != "CPU":
-        raise RuntimeError(f"unknown device {name}; available here: CPU")
-    return device
-
-
 def refreshed_on_replay(storage: Storage, fill) -> None:
     """Nothing is captured here."""
 
 
-class _Device:
-    DEFAULT = "CPU"
-
-
-class _Counters:
-    """Counts nothing; the names that GlobalCounters has."""
-    global_ops = global_mem = kernel_count = mem_used = 0
-    time_sum_s = 0.0
-
-    @classmethod
-    def reset(cls) -> None:
-        cls.global_ops = cls.global_mem = cls.kernel_count = 0
-
-
 def install() -> None:
-    """Make `tiny.realize` this evaluator: as the whole module where there is none, else its entry points."""
-    module = sys.modules.get("tiny.realize")
-    if module is None:
-        module = sys.modules["tiny.realize"] = types.ModuleType("tiny.realize", __doc__)
-    for entry in (Storage, buffer_from_host, empty_buffer, realized, realize, read, default_device,
-                  canonical_device, refreshed_on_replay):
-        setattr(module, entry.__name__, entry)
-    module.Device, module.GlobalCounters = _Device, _Counters
+    """Put this evaluator behind the entry points of `tiny.realize`, for every tensor made from now on."""
+    for entry in (Storage, buffer_from_host, empty_buffer, realized, realize, read, refreshed_on_replay):
+        setattr(runtime, entry.__name__, entry)

@@ -1,7 +1,7 @@
 """Activation functions: finite, with their slopes, where they should be.
 
-Those of exponentials are computed in at least float32. Where a formula has two sides, both have the slope of the
-function where they meet.
+Those of exponentials are computed in at least float32. Where a formula has two sides, both have the slope of
+the function where they meet.
 """
 import math
 

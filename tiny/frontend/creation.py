@@ -28,7 +28,8 @@ class Creation:
     """Static constructors of Tensor. device=, dtype= and requires_grad= mean what they mean in Tensor()."""
 
     @classmethod
-    def full(cls, shape, fill_value, *, device: str | None = None, dtype=None, requires_grad: bool | None = None):
+    def full(cls, shape, fill_value, *, device: str | None = None, dtype=None,
+             requires_grad: bool | None = None):
         """Every element is `fill_value`, a number."""
         shape = shape_from(shape if isinstance(shape, tuple | list) else (shape,))
         if isinstance(fill_value, Core):
@@ -67,9 +68,9 @@ class Creation:
         symbolic = any(isinstance(value, Node) for value in (start, stop, step))
         count = (stop - start + step - 1) // step if symbolic else max(0, math.ceil((stop - start) / step))
         if dtype is None:
-            last = start + step * count
-            dtype = dtypes.default_int if symbolic or -2**31 <= min(start, last) and max(start, last) <= 2**31 \
-                else dtypes.int64
+            ends = (0,) if symbolic else (start, start + step * count)
+            small = -2**31 <= min(ends) and max(ends) <= 2**31
+            dtype = dtypes.default_int if small else dtypes.int64
         return cls._constant_leaf(_progression(start, step, count, dtype), device, requires_grad)
 
     @classmethod
@@ -84,7 +85,8 @@ class Creation:
         index = Node(ops.IOTA, dtypes.int32, (), steps)
         rising = _progression(start, step, steps, wide)
         falling = cls._wrap(Node(ops.IOTA, wide, (), steps)).sub(steps - 1).mul(step).add(stop)._node
-        half = Node(ops.LT, None, (index, const((steps + 1) // 2, dtypes.int32)))    # both ends come out exact
+        half = Node(ops.LT, None, (index, const((steps + 1) // 2, dtypes.int32)))
+        # from both ends, so that both come out exact
         node = cls._wrap(Node(ops.WHERE, None, (half, rising, falling))).cast(dtype)._node
         return cls._constant_leaf(node, device, requires_grad)
 
@@ -99,10 +101,11 @@ class Creation:
         diagonal = Node(ops.EQ, None, (row, column))
         return cls._constant_leaf(cls._wrap(diagonal).cast(dtype)._node, device, requires_grad)
 
-    def full_like(self, fill_value, *, dtype=None, device: str | None = None, requires_grad: bool | None = None):
+    def full_like(self, fill_value, *, dtype=None, device: str | None = None,
+                  requires_grad: bool | None = None):
         """A tensor of this shape, type and device with every element `fill_value`."""
-        return type(self).full(self.shape, fill_value, dtype=dtype or self.dtype, device=device or self.device,
-                               requires_grad=requires_grad)
+        return type(self).full(self.shape, fill_value, dtype=dtype or self.dtype,
+                               device=device or self.device, requires_grad=requires_grad)
 
     def zeros_like(self, **options):
         return self.full_like(0, **options)
@@ -123,7 +126,8 @@ class Creation:
         dtype = dtypes.default_float if dtype is None else to_dtype(dtype)
         shape = shape_from((shape,))
         memory = (ctypes.c_ubyte * (math.prod(shape) * dtype.itemsize)).from_address(ptr)
-        return cls._leaf(runtime.buffer_from_host(memory, dtype, shape, runtime.canonical_device(device), copy=False))
+        target = runtime.canonical_device(device)
+        return cls._leaf(runtime.buffer_from_host(memory, dtype, shape, target, copy=False))
 
     @classmethod
     def from_url(cls, url: str, gunzip: bool = False, **options):

@@ -80,7 +80,7 @@ class Elementwise:
         return self._wrap(Node(row, None, self._pair(other, row.name.lower())))
 
     def _update(self, name: str, result):
-        """Write the result of an in-place operator into self. TypeError where the kind of number would change."""
+        """Write the result of an in-place operator into self. TypeError where it is of a wider kind."""
         if result.dtype is not self.dtype and _CATEGORY[result.dtype.kind] > _CATEGORY[self.dtype.kind]:
             raise TypeError(f"{name}: the result is {result.dtype.name} and does not fit in a tensor of "
                             f"{self.dtype.name}; write x = x {name[:-1]} y instead")
@@ -128,7 +128,7 @@ class Elementwise:
     def fmod(self, other):
         """What division towards zero leaves: the sign of self.
 
-        Floats: exact while the quotient is below 2**29 (2**53 would be needed for every pair; see numerics.md).
+        Of floats it is exact while the quotient is below 2**29.
         """
         a, b = map(self._wrap, self._pair(other, "fmod"))
         if not a.dtype.is_float:
@@ -304,7 +304,10 @@ class Elementwise:
         return self if dtype is self.dtype else self._wrap(Node(ops.CAST, dtype, (self.node,)))
 
     def bitcast(self, dtype):
-        """The same bits as another type. Where sizes differ the last axis shrinks or grows, low bits first."""
+        """The same bits as another type. Where sizes differ the last axis shrinks or grows, low bits first.
+
+        ValueError where the last axis does not divide.
+        """
         dtype = to_dtype(dtype)
         own = self.dtype
         if own.itemsize == dtype.itemsize:

@@ -2,8 +2,8 @@
 
 The op table has a few functions (EXP, LOG1P, ATAN, ...); the rest is made of them here. A half is computed in
 float32 and rounded once. Where two formulas are joined, the argument of the one not chosen is put somewhere
-harmless first: its value is dropped, but a NaN in its derivative would not be. Odd functions are computed from
-`_magnitude_and_sign`, whose slopes multiply to 1 at 0 too, where abs() has slope 0.
+harmless first: its value is dropped, but a NaN in its derivative would not be. Odd functions are computed
+from `_magnitude_and_sign`, whose slopes multiply to 1 at 0 too, where abs() has slope 0.
 """
 import functools
 import math

@@ -1,6 +1,6 @@
 """Python values and numpy arrays to bytes of an element type, and back.
 
-numpy has no bfloat16 and no fp8: those go through their bit patterns, `encode` and `decode`, exact and rounded once.
+numpy has no bfloat16 and no fp8: those go through their bit patterns, `encode` and `decode`, rounded once.
 """
 import numpy as np
 
@@ -10,8 +10,8 @@ _PATTERN = {dtypes.bfloat16: np.dtype(np.uint16), dtypes.fp8e4m3: np.dtype(np.ui
             dtypes.fp8e5m2: np.dtype(np.uint8)}
 _STORED = {dtype: _PATTERN.get(dtype) or np.dtype(dtype.name) for dtype in dtypes.all}
 _BY_NAME = {dtype.name: dtype for dtype in dtypes.all} | {
-    name: getattr(dtypes, name) for name in ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
-                                             "half", "float", "double")}
+    name: getattr(dtypes, name) for name in
+    ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double")}
 # types of the ml_dtypes package, which numpy arrays of other libraries may have
 _BY_NAME |= {"float8_e4m3fn": dtypes.fp8e4m3, "float8_e5m2": dtypes.fp8e5m2}
 
@@ -25,12 +25,14 @@ def to_dtype(dtype) -> DType:
     """A DType from what users write for one: a DType, "half", numpy.float32, float."""
     if isinstance(dtype, DType):
         return dtype
-    if dtype in (bool, int, float):
-        return dtypes.bool if dtype is bool else dtypes.default_int if dtype is int else dtypes.default_float
+    if dtype is bool:
+        return dtypes.bool
+    if dtype is int or dtype is float:                      # not ==, which numpy's types answer for their own
+        return dtypes.default_int if dtype is int else dtypes.default_float
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", getattr(dtype, "__name__", str(dtype)))
     name = name.removeprefix("torch.").removeprefix("dtypes.")
     if name not in _BY_NAME:
-        raise TypeError(f"dtype: {dtype!r} is none that tensors have; they have {', '.join(map(str, _BY_NAME))}")
+        raise TypeError(f"dtype: {dtype!r} is none that tensors have; they have {', '.join(_BY_NAME)}")
     return _BY_NAME[name]
 
 
@@ -52,7 +54,7 @@ def _encode_pattern(numbers: np.ndarray, dtype: DType) -> np.ndarray:
     magnitude = np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
     exponent = np.maximum(np.frexp(magnitude)[1] - 1, 1 - bias)
     steps = np.rint(np.ldexp(magnitude, mantissa_bits - exponent)).astype(np.int64)
-    # a subnormal has fewer than 2**mantissa_bits steps at the lowest exponent and field 0; a carry moves up by itself
+    # a subnormal has fewer than 2**mantissa_bits steps and so field 0; a carry moves into the exponent
     pattern = steps + ((exponent + bias - 1).astype(np.int64) << mantissa_bits)
     not_a_number = (1 << (dtype.bits - 1)) - 1
     infinity = not_a_number if dtype is dtypes.fp8e4m3 else ((1 << exponent_bits) - 1) << mantissa_bits
@@ -83,11 +85,14 @@ def decode(array: np.ndarray, dtype: DType) -> np.ndarray:
 
 # -- from Python --------------------------------------------------------------------------------------------
 def from_sequence(data: list | tuple, dtype: DType | None) -> tuple[np.ndarray, DType]:
-    """A nested list or tuple of Python numbers as (stored array, its type). ValueError where rows differ in length."""
+    """A nested list or tuple of Python numbers as (stored array, its type).
+
+    ValueError where rows differ in length, TypeError for what is no number.
+    """
     try:
         array = np.array(data)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"Tensor: the nested list has rows of different lengths or shapes ({error})") from None
+        raise ValueError(f"Tensor: the nested list has rows of different lengths ({error})") from None
     if array.dtype.kind == "O" or (array.dtype.kind == "f" and any_large_integer(data)):
         return _from_large_integers(data, dtype)
     if array.dtype.kind not in "biuf":
@@ -142,5 +147,5 @@ def from_bytes(data, dtype: DType | None) -> tuple[np.ndarray, DType]:
     dtype = dtype or dtypes.uint8
     size = memoryview(data).nbytes
     if size % dtype.itemsize:
-        raise ValueError(f"Tensor: {size} bytes are no whole number of {dtype.name}, {dtype.itemsize} bytes each")
+        raise ValueError(f"Tensor: {size} bytes are no whole number of {dtype.name}, {dtype.itemsize} each")
     return np.frombuffer(data, _STORED[dtype]), dtype

@@ -1,4 +1,4 @@
-"""Products of matrices. Each is a broadcast multiplication and a sum, which the scheduler knows as what it is."""
+"""Products of matrices: each is a broadcast multiplication and a sum, which the scheduler recognises."""
 import string
 
 from tiny.frontend.core import Core
@@ -12,7 +12,7 @@ from tiny.ir.node import Node
 
 
 def contract(a: Node, b: Node, axes: tuple[int, ...], dtype: DType) -> Node:
-    """The sum of a * b over axes, which stay as size 1. a and b broadcast; small floats multiply exactly in float32."""
+    """The sum of a * b, broadcast, over axes, which stay as size 1. Small floats multiply in float32."""
     wide = accumulator_dtype(dtype)
     shape = broadcast_shape("product", a.shape, b.shape)
     product = Node(ops.MUL, None, (expand(cast(a, wide), shape), expand(cast(b, wide), shape)))
@@ -23,7 +23,7 @@ class Linalg:
     """Products of Tensor."""
 
     def matmul(self, other, reverse: bool = False, dtype=None):
-        """The matrix product over the last axis of self and the last but one of other; axes before are batches.
+        """The matrix product over the last axis of self and the last but one of other. Others are batches.
 
         dtype: the type of the result; small floats add up in float32 in any case.
         """
@@ -34,8 +34,8 @@ class Linalg:
         result_dtype = least_upper(a.dtype, b.dtype) if dtype is None else to_dtype(dtype)
         inner = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
         if not equal(a.shape[-1], inner):
-            raise ValueError(f"matmul: shapes {a.shape} and {b.shape}: the last axis of the first has the size "
-                             f"{a.shape[-1]}, the axis it meets in the second has {inner}")
+            raise ValueError(f"matmul: shapes {a.shape} and {b.shape}: the last axis of the first has the "
+                             f"size {a.shape[-1]}, the axis it meets in the second has {inner}")
         matrix = reshape(a, (1, *a.shape)) if len(a.shape) == 1 else a
         turned = reshape(b, (1, *b.shape)) if len(b.shape) == 1 else permute(
             b, (*range(len(b.shape) - 2), len(b.shape) - 1, len(b.shape) - 2))
@@ -71,21 +71,17 @@ class Linalg:
 
     @staticmethod
     def einsum(formula: str, *operands, dtype=None):
-        """A sum of products over named axes: "ij,jk->ik". Without "->" the names that occur once, sorted, remain.
+        """A sum of products over named axes: "ij,jk->ik".
 
-        "..." stands for axes that broadcast; a name twice in one operand takes its diagonal.
+        Without "->" the names that occur once remain, sorted. "..." stands for axes that broadcast; a name
+        twice in one operand takes its diagonal.
         """
         tensors = list(operands[0]) if isinstance(operands[0], tuple | list) else list(operands)
         inputs, output = _parse_einsum(formula, tensors)
-        result_dtype = least_upper(*(tensor.dtype for tensor in tensors)) if dtype is None else to_dtype(dtype)
-        sizes = {}
+        common = least_upper(*(tensor.dtype for tensor in tensors))
+        result_dtype = common if dtype is None else to_dtype(dtype)
         pairs = [_without_repeats(tensor, names) for tensor, names in zip(tensors, inputs, strict=True)]
-        for tensor, names in pairs:
-            for name, size in zip(names, tensor.shape, strict=True):
-                if name in sizes and not equal(size, 1) and not equal(sizes[name], 1) and not equal(size, sizes[name]):
-                    raise ValueError(f"einsum {formula!r}: the axis {name!r} has the sizes {sizes[name]} and {size}")
-                if name not in sizes or equal(sizes[name], 1):
-                    sizes[name] = size
+        sizes = _sizes_of_names(formula, pairs)
         summed = [name for name in sizes if name not in output]
         order = [*output, *summed]
         shape = tuple(sizes[name] for name in order)
@@ -102,6 +98,19 @@ class Linalg:
         return tensors[0]._wrap(reshape(cast(total, result_dtype), shape[:len(output)]))
 
 
+def _sizes_of_names(formula: str, pairs: list[tuple[Core, str]]) -> dict:
+    """The size of each named axis; ValueError where operands disagree and none of them is 1."""
+    sizes = {}
+    for tensor, names in pairs:
+        for name, size in zip(names, tensor.shape, strict=True):
+            known = sizes.get(name, 1)
+            if equal(known, 1):
+                sizes[name] = size
+            elif not equal(size, 1) and not equal(size, known):
+                raise ValueError(f"einsum {formula!r}: the axis {name!r} has the sizes {known} and {size}")
+    return sizes
+
+
 def _parse_einsum(formula: str, tensors: list[Core]) -> tuple[list[str], str]:
     """(the names of each operand's axes, those of the result), with "..." as letters of its own."""
     left, arrow, right = formula.replace(" ", "").partition("->")
@@ -109,7 +118,8 @@ def _parse_einsum(formula: str, tensors: list[Core]) -> tuple[list[str], str]:
     if len(inputs) != len(tensors):
         raise ValueError(f"einsum {formula!r}: {len(inputs)} operands are named, {len(tensors)} given")
     free = [letter for letter in string.ascii_letters if letter not in formula]
-    hidden = [len(tensor.shape) - len(names.replace("...", "")) for tensor, names in zip(tensors, inputs, strict=True)]
+    hidden = [len(tensor.shape) - len(names.replace("...", ""))
+              for tensor, names in zip(tensors, inputs, strict=True)]
     for tensor, names, count in zip(tensors, inputs, hidden, strict=True):
         if count < 0 or (count and "..." not in names):
             raise ValueError(f"einsum {formula!r}: {names!r} does not name the axes of a tensor of shape "
@@ -119,11 +129,12 @@ def _parse_einsum(formula: str, tensors: list[Core]) -> tuple[list[str], str]:
     inputs = [names.replace("...", dots[most - count:]) for names, count in zip(inputs, hidden, strict=True)]
     if not arrow:
         used = "".join(inputs)
-        right = dots + "".join(sorted(name for name in set(used) if used.count(name) == 1 and name not in dots))
+        once = (name for name in set(used) if used.count(name) == 1 and name not in dots)
+        right = dots + "".join(sorted(once))
     output = right.replace("...", dots)
     unknown = [name for name in output if not any(name in names for names in inputs)]
     if unknown or len(set(output)) != len(output):
-        raise ValueError(f"einsum {formula!r}: the result's axes {right!r} must each be named once and occur before")
+        raise ValueError(f"einsum {formula!r}: the result's axes {right!r} must occur before, once each")
     return inputs, output
 
 

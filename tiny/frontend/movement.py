@@ -1,7 +1,7 @@
 """Moving elements about without changing them: shapes, orders of axes, pieces, padding, joining.
 
-Views (reshape, expand, permute, shrink, flip and what is made of them alone) can be written to; the rest are copies.
-Axes may be negative, counted from the end.
+Views (reshape, expand, permute, shrink, flip and what is made of them alone) can be written to; the rest are
+copies. Axes may be negative, counted from the end.
 """
 import itertools
 
@@ -17,13 +17,18 @@ from tiny.ir.node import Node
 def normal_axis(axis: int, ndim: int, name: str) -> int:
     """The axis counted from the front. IndexError for one that a tensor of ndim axes has not."""
     if not -ndim <= axis < max(ndim, 1):
-        raise IndexError(f"{name}: axis {axis} is not one of a tensor with {ndim} axes, {-ndim} ... {ndim - 1}")
+        raise IndexError(f"{name}: a tensor with {ndim} axes has no axis {axis}, only {-ndim} ... {ndim - 1}")
     return axis + ndim if axis < 0 else axis
 
 
 def integers_from(values: tuple) -> tuple:
     """Arguments given one by one, or as one tuple or list."""
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], tuple | list) else values
+
+
+def _size_or_0(size: Integer) -> Integer:
+    """A plain size, 0 where it is negative or symbolic."""
+    return 0 if isinstance(size, Node) else max(size, 0)
 
 
 class Movement:
@@ -33,9 +38,12 @@ class Movement:
         ndim = len(self.shape)
         return axis if 0 <= axis < ndim else normal_axis(axis, ndim, name)
 
-    # -- shape -------------------------------------------------------------------------------------------------
+    # -- shape ----------------------------------------------------------------------------------------------
     def reshape(self, *shape):
-        """The same elements, in row-major order, in another shape. One size may be -1: what is left; None keeps."""
+        """The same elements, in row-major order, in another shape.
+
+        One size may be -1, for what is left; None keeps the size of that axis.
+        """
         own = self.shape
         wanted = integers_from(shape)
         if None in wanted:
@@ -45,14 +53,14 @@ class Movement:
         if len(unknown) == 1:
             known = prod(wanted[:unknown[0]] + wanted[unknown[0] + 1:])
             if not isinstance(known, Node) and known == 0 or not equal(count % known, 0):
-                raise ValueError(f"reshape: {own} does not go into {wanted}: {count} elements are no multiple of "
-                                 f"{known}")
+                raise ValueError(f"reshape: {own} does not go into {wanted}: {count} elements, no multiple "
+                                 f"of {known}")
             wanted = (*wanted[:unknown[0]], count // known, *wanted[unknown[0] + 1:])
         wanted = shape_from((wanted,))
         if wanted == own:
             return self
         if not equal(prod(wanted), count):
-            raise ValueError(f"reshape: {own} does not go into {wanted}: {count} elements against {prod(wanted)}")
+            raise ValueError(f"reshape: {own} does not go into {wanted}: {count} elements")
         return self._view(ops.RESHAPE, wanted)
 
     def view(self, *shape):
@@ -97,7 +105,8 @@ class Movement:
                        for size, new in zip(padded, wanted, strict=True))
         for k, (size, new) in enumerate(zip(padded, target, strict=True)):
             if not equal(size, new) and not equal(size, 1):
-                raise ValueError(f"expand: {own} does not expand to {wanted}: axis {k} has the size {size}, not 1")
+                raise ValueError(f"expand: {own} does not expand to {wanted}: axis {k} has {size} elements, "
+                                 "not 1")
         result = self if padded == own else self._view(ops.RESHAPE, padded)
         return result if target == padded else result._view(ops.EXPAND, target)
 
@@ -107,13 +116,13 @@ class Movement:
     def view_as(self, other):
         return self.reshape(other.shape)
 
-    # -- order of axes -----------------------------------------------------------------------------------------
+    # -- order of axes --------------------------------------------------------------------------------------
     def permute(self, *order):
         """The axes in another order."""
         order = tuple(self._axis(axis, "permute") for axis in integers_from(order))
         if sorted(order) != list(range(len(self.shape))):
-            raise ValueError(f"permute: {order} is no order of the {len(self.shape)} axes of {self.shape}; each "
-                             "must be named once")
+            raise ValueError(f"permute: {order} is no order of the {len(self.shape)} axes of {self.shape}; "
+                             "each must be named once")
         return self if order == tuple(range(len(order))) else self._view(ops.PERMUTE, order)
 
     def transpose(self, dim0: int = 1, dim1: int = 0):
@@ -146,7 +155,7 @@ class Movement:
             raise ValueError(f"flip: an axis is named twice in {axis}")
         return self._view(ops.FLIP, axes) if axes else self
 
-    # -- pieces and padding ------------------------------------------------------------------------------------
+    # -- pieces and padding ---------------------------------------------------------------------------------
     def shrink(self, ranges):
         """For each axis (start, stop), or None to keep it."""
         ranges = tuple(ranges)
@@ -156,7 +165,8 @@ class Movement:
         ranges = tuple(own if pair is None else tuple(pair) for own, pair in zip(whole, ranges, strict=True))
         for (start, stop), size in zip(ranges, self.shape, strict=True):
             if bounds(start)[0] < 0 or bounds(stop - start)[1] < 0 or bounds(size - stop)[1] < 0:
-                raise ValueError(f"shrink: {start} ... {stop} is no part of an axis of size {size} in {self.shape}")
+                raise ValueError(f"shrink: {start} ... {stop} is no part of an axis of size {size} in "
+                                 f"{self.shape}")
         return self if ranges == whole else self._view(ops.SHRINK, ranges)
 
     def narrow(self, dim: int, start: int, length: int):
@@ -177,14 +187,14 @@ class Movement:
     def pad(self, padding, mode: str = "constant", value: float = 0.0):
         """Elements added before and after each axis; a negative number takes that many away.
 
-        padding: for each axis (before, after) or None; or torch's flat list, (before, after) of the last axis first.
-        mode: "constant" adds `value`; "reflect", "replicate" and "circular" add the tensor's own elements.
+        padding: for each axis (before, after) or None; or torch's flat list, (before, after) of the last axis
+        first. mode: "constant" adds `value`; "reflect", "replicate" and "circular" the tensor's own elements.
         """
         pairs = self._padding_pairs(padding)
         if mode == "constant":
-            taken = [(max(-a, 0) if isinstance(a, int) else 0, size - max(-b, 0) if isinstance(b, int) else size)
+            taken = [(_size_or_0(-a), size - _size_or_0(-b))
                      for (a, b), size in zip(pairs, self.shape, strict=True)]
-            added = [tuple(max(n, 0) if isinstance(n, int) else n for n in pair) for pair in pairs]
+            added = [tuple(n if isinstance(n, Node) else max(n, 0) for n in pair) for pair in pairs]
             return self._wrap(pad(self.shrink(taken).node, added, value))
         if mode not in ("reflect", "replicate", "circular"):
             raise ValueError(f'pad: mode={mode!r}; it is "constant", "reflect", "replicate" or "circular"')
@@ -200,7 +210,8 @@ class Movement:
                 raise ValueError(f"pad: {len(padding)} pairs for the {len(self.shape)} axes of {self.shape}")
             return [(0, 0) if pair is None else tuple(pair) for pair in padding]
         if len(padding) % 2 or len(padding) > 2 * len(self.shape):
-            raise ValueError(f"pad: the flat list {padding} is not (before, after) of at most {len(self.shape)} axes")
+            raise ValueError(f"pad: the flat list {padding} is not (before, after) of at most "
+                             f"{len(self.shape)} axes")
         pairs = list(zip(padding[::2], padding[1::2], strict=True))[::-1]
         return [(0, 0)] * (len(self.shape) - len(pairs)) + pairs
 
@@ -217,8 +228,8 @@ class Movement:
             return self
         room = {"reflect": size - 1, "circular": size, "replicate": size and max(before, after)}[mode]
         if max(before, after) > room:
-            raise ValueError(f"pad: {before} before and {after} after axis {axis} of {self.shape} in mode {mode!r}: "
-                             f"at most {room} fit")
+            raise ValueError(f"pad: {before} before and {after} after axis {axis} of {self.shape} in mode "
+                             f"{mode!r}: at most {room} fit")
         if mode == "reflect":
             front, back = piece(1, before + 1).flip(axis), piece(size - 1 - after, size - 1).flip(axis)
         elif mode == "circular":
@@ -229,7 +240,7 @@ class Movement:
                            for at, n in ((0, before), (size - 1, after)))
         return front.cat(self, back, dim=axis)
 
-    # -- repeating ---------------------------------------------------------------------------------------------
+    # -- repeating ------------------------------------------------------------------------------------------
     def repeat(self, *repeats):
         """The whole tensor several times along each axis."""
         times = integers_from(repeats)
@@ -253,23 +264,22 @@ class Movement:
         many = expand(apart, (*shape[:dim + 1], repeats, *shape[dim + 1:]))
         return self._wrap(reshape(many, (*shape[:dim], shape[dim] * repeats, *shape[dim + 1:])))
 
-    # -- joining and taking apart ------------------------------------------------------------------------------
+    # -- joining and taking apart ---------------------------------------------------------------------------
     def cat(self, *others, dim: int = 0, axis: int | None = None):
         """This tensor and the others, one after another along an axis. Tensor.cat(a, b) is the same."""
         tensors = [self, *others] if isinstance(self, Core) else [*self, *others]
         first = tensors[0]
         dim = first._axis(dim if axis is None else axis, "cat")
         for tensor in tensors[1:]:
-            same = len(tensor.shape) == len(first.shape) and all(
-                equal(a, b) for k, (a, b) in enumerate(zip(first.shape, tensor.shape, strict=True)) if k != dim)
-            if not same:
-                raise ValueError(f"cat: shapes {first.shape} and {tensor.shape} differ in more than axis {dim}")
+            pairs = list(itertools.zip_longest(first.shape, tensor.shape))
+            if any(None in pair or (k != dim and not equal(*pair)) for k, pair in enumerate(pairs)):
+                raise ValueError(f"cat: shapes {first.shape} and {tensor.shape} may differ in axis {dim} only")
         if len(tensors) == 1:
             return first
         dtype = least_upper(*(tensor.dtype for tensor in tensors))
         total = sum((tensor.shape[dim] for tensor in tensors[1:]), first.shape[dim])
         result, start = None, 0
-        # a sum over places that are zero in all terms but one would lose -0.0, so the terms are put in by choice
+        # a sum of terms that are zero outside their own places would lose -0.0, so each is chosen
         for tensor in tensors:
             stop = start + tensor.shape[dim]
             node = pad(tensor.cast(dtype).node, on_axis(tensor.node, dim, (start, total - stop), (0, 0)))
@@ -307,7 +317,7 @@ class Movement:
                 raise ValueError(f"split: pieces of {sizes} elements; give 1 or more")
             sizes = [min(sizes, size - start) for start in range(0, size, sizes)] or [0]
         if not equal(sum(sizes), size):
-            raise ValueError(f"split: {list(sizes)} adds up to {sum(sizes)}, axis {dim} of {self.shape} has {size}")
+            raise ValueError(f"split: {list(sizes)} is {sum(sizes)} in all, axis {dim} has {size}")
         starts = itertools.accumulate(sizes, initial=0)
         return tuple(self.narrow(dim, start, length) for start, length in zip(starts, sizes, strict=False))
 

@@ -1,8 +1,8 @@
 """Reductions along axes: sums, products, extremes, their places, and the statistics made of them.
 
-axis= and dim= are the same: an integer, several, or None for all axes. Without keepdim the reduced axes go. NaN stays
-NaN. Of no elements the sum is 0, the product 1, `any` false, `all` true; `max` and `min` are the type's lowest and
-highest value; the mean is NaN.
+axis= and dim= are the same: an integer, several, or None for all axes. Without keepdim the reduced axes go.
+NaN stays NaN. Of no elements the sum is 0, the product 1, `any` false, `all` true; `max` and `min` are the
+type's lowest and highest value; the mean is NaN.
 """
 import functools
 import math
@@ -55,7 +55,7 @@ class Reduce:
     def _as_number(self, size: Integer, dtype: DType) -> Node:
         return Node(ops.CAST, dtype, (size,)) if isinstance(size, Node) else number(size, dtype)
 
-    # -- sums and products -------------------------------------------------------------------------------------
+    # -- sums and products ----------------------------------------------------------------------------------
     @takes_dim
     def sum(self, axis=None, keepdim: bool = False, dtype=None):
         """Integers add up in at least 32 bits, small floats in float32; dtype sets the type of the result."""
@@ -76,15 +76,16 @@ class Reduce:
         """The average; of integers as `dtypes.default_float`."""
         axes = self._axes(axis, "mean")
         dtype = self.dtype if self.dtype.is_float else dtypes.default_float
-        return self._wrap(cast(self._mean_node(cast(self.node, accumulator_dtype(dtype)), axes, keepdim), dtype))
+        mean = self._mean_node(cast(self.node, accumulator_dtype(dtype)), axes, keepdim)
+        return self._wrap(cast(mean, dtype))
 
     def _mean_node(self, node: Node, axes: tuple[int, ...], keepdim: bool) -> Node:
         total = self._reduced(ops.ADD, node, axes, keepdim)
         return Node(ops.FDIV, None, (total, self._as_number(self._count(axes), node.dtype)))
 
-    # -- spread ------------------------------------------------------------------------------------------------
+    # -- spread ---------------------------------------------------------------------------------------------
     def _variance_node(self, axis, keepdim: bool, correction: int, name: str) -> tuple[Node, Node, DType]:
-        """(variance, mean) in the accumulator's type, and the type of the result. Two passes: no cancellation."""
+        """(variance, mean) in the accumulator's type, and the result's type. Two passes: no cancellation."""
         axes = self._axes(axis, name)
         dtype = self.dtype if self.dtype.is_float else dtypes.default_float
         node = cast(self.node, accumulator_dtype(dtype))
@@ -122,7 +123,7 @@ class Reduce:
         variance, mean, dtype = self._variance_node(axis, keepdim, correction, "std_mean")
         return self._wrap(variance).sqrt().cast(dtype), self._wrap(cast(mean, dtype))
 
-    # -- extremes ----------------------------------------------------------------------------------------------
+    # -- extremes -------------------------------------------------------------------------------------------
     @takes_dim
     def max(self, axis=None, keepdim: bool = False):
         """The largest element; NaN where there is one."""
@@ -138,12 +139,14 @@ class Reduce:
     @takes_dim
     def any(self, axis=None, keepdim: bool = False):
         """Whether an element is not 0."""
-        return self._wrap(self._reduced(ops.MAX, cast(self.node, dtypes.bool), self._axes(axis, "any"), keepdim))
+        truths = cast(self.node, dtypes.bool)
+        return self._wrap(self._reduced(ops.MAX, truths, self._axes(axis, "any"), keepdim))
 
     @takes_dim
     def all(self, axis=None, keepdim: bool = False):
         """Whether no element is 0."""
-        return self._wrap(self._reduced(ops.MIN, cast(self.node, dtypes.bool), self._axes(axis, "all"), keepdim))
+        truths = cast(self.node, dtypes.bool)
+        return self._wrap(self._reduced(ops.MIN, truths, self._axes(axis, "all"), keepdim))
 
     @takes_dim
     def argmax(self, axis: int | None = None, keepdim: bool = False):
@@ -175,7 +178,7 @@ class Reduce:
         places = Node(ops.WHERE, None, (found, expand(line, self.shape), self._as_number(size, dtypes.int32)))
         return self._wrap(self._reduced(ops.MIN, places, (axis,), keepdim))
 
-    # -- exponentials ------------------------------------------------------------------------------------------
+    # -- exponentials ---------------------------------------------------------------------------------------
     def _above_maximum(self, axes: tuple[int, ...]) -> tuple:
         """(self less its largest element along the axes, that element or 0 where it is infinite or NaN)."""
         largest = self._wrap(self._reduced(ops.MAX, self.node, axes, True)).detach()

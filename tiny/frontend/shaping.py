@@ -1,7 +1,7 @@
 """Movement of nodes as Tensor methods need it.
 
-Whatever does nothing is left out, but no node is skipped over: a user may hold the tensor in between and ask for a
-gradient by it, so a reshape of a reshape stays two nodes (the scheduler folds them).
+Whatever does nothing is left out, but no node is skipped over: a user may hold the tensor in between and ask
+for a gradient by it, so a reshape of a reshape stays two nodes (the scheduler folds them).
 """
 import itertools
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def pad(a: Node, amounts: Sequence[tuple[Integer, Integer]], value: float = 0) -
 
 
 def broadcast_shape(name: str, *shapes: Shape) -> Shape:
-    """The shape that all of `shapes` grow to by numpy's rule. ValueError, naming the operation, where they do not."""
+    """The shape that all of `shapes` grow to by numpy's rule; ValueError where they do not."""
     result = []
     for sizes in itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         size: Integer = 1
@@ -68,8 +68,8 @@ def broadcast_shape(name: str, *shapes: Shape) -> Shape:
                 size = other
             elif not equal(other, 1) and not equal(size, other):
                 listed = " and ".join(map(str, shapes))
-                raise ValueError(f"{name}: shapes {listed} do not broadcast: axis {-1 - len(result)} has the sizes "
-                                 f"{size} and {other}; one must be 1, or both equal")
+                raise ValueError(f"{name}: shapes {listed} do not broadcast: axis {-1 - len(result)} has the "
+                                 f"sizes {size} and {other}; one must be 1, or both equal")
         result.append(size)
     return tuple(reversed(result))
 

@@ -16,14 +16,24 @@ and reads `self.node`, the lazy value as an immutable node. A classmethod that m
 same way. To add a subject, write its mixin in a file of its own and name it in the list of bases below.
 """
 from tiny.frontend.activation import Activation
+from tiny.frontend.convolution import Convolution
 from tiny.frontend.core import Core
 from tiny.frontend.creation import Creation
 from tiny.frontend.elementwise import Elementwise
 from tiny.frontend.functions import Functions
+from tiny.frontend.gathering import Gathering
+from tiny.frontend.indexing import Indexing
 from tiny.frontend.linalg import Linalg
 from tiny.frontend.movement import Movement
+from tiny.frontend.normalization import Normalization
+from tiny.frontend.ordering import Ordering
+from tiny.frontend.pooling import Pooling
+from tiny.frontend.rearrange import Rearrange
 from tiny.frontend.reduce import Reduce
+from tiny.frontend.scan import Scan
 
 
-class Tensor(Creation, Elementwise, Functions, Activation, Movement, Reduce, Linalg, Core):
+class Tensor(
+        Creation, Elementwise, Functions, Activation, Movement, Rearrange, Indexing, Gathering, Reduce, Scan,
+        Linalg, Convolution, Pooling, Ordering, Normalization, Core):
     """A lazy array: operations build a graph; .numpy(), .tolist(), .item() and .realize() compute it."""

@@ -13,7 +13,7 @@ import weakref
 import numpy as np
 
 import tiny.realize as runtime
-from tiny.frontend import hostdata
+from tiny.frontend import history, hostdata
 from tiny.frontend.shaping import broadcast, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
@@ -99,8 +99,10 @@ class Core:
         return node
 
     def settle(self, node: Node) -> None:
-        """Take the computed value, for `realize`."""
-        self._node = node
+        """Take the computed value. The way back to what it came from stays open where gradients may need it."""
+        lazy, self._node = self._node, node
+        if lazy is not node and node.dtype.is_float and (id(self) in leaves or history.depends_on(lazy, _tracked())):
+            history.remember(lazy, node)
 
     @node.setter
     def node(self, node: Node) -> None:
@@ -177,14 +179,17 @@ class Core:
             return self
         base = self._base
         root = base and base[0]()
+        runtime.before_write(self if root is None else root)
         if root is None:
             self._base = None
             self._node = _written(self._node, written)
+            runtime.hold(self)
             return self
         if any(row is ops.EXPAND for row, _ in base[1]):
             raise ValueError(f"assign: the tensor of shape {self.shape} is an expanded view: one element "
                              "stands in several places; write to a .clone() of it")
         root._node = Node(ops.ASSIGN, None, (root._node, written), base[1])
+        runtime.hold(root)
         self._follow(root)
         return self
 
@@ -209,7 +214,9 @@ class Core:
         other = self._lift(other)
         if (other.shape, other.dtype, other.device) != (self.shape, self.dtype, self.device):
             raise ValueError(f"replace: {other!r} does not fit in the place of {self!r}; use assign")
+        runtime.before_write(self)
         self._node, self._base = other.node, None
+        runtime.hold(self)
         return self
 
     # -- computing and reading back -------------------------------------------------------------------------
@@ -220,13 +227,13 @@ class Core:
         """
         tensors = (self, *others)
         for tensor, node in zip(tensors, runtime.realize([tensor.node for tensor in tensors]), strict=True):
-            tensor._node = node
+            tensor.settle(node)
         return self
 
     def _read(self) -> tuple[np.ndarray, DType]:
         """The stored form of the value, the device's own memory where it is the host's, and its type."""
         node = runtime.realize([self.node])[0]
-        self._node = node
+        self.settle(node)
         shape = tuple(evaluate(size) for size in node.shape)
         flat = np.frombuffer(runtime.read(node), hostdata.stored(node.dtype), count=math.prod(shape))
         return flat.reshape(shape), node.dtype
@@ -348,6 +355,11 @@ class Core:
 
 # every floating leaf alive, by id: what backward() looks through. Weak, so that it keeps nothing alive
 leaves: "weakref.WeakValueDictionary[int, Core]" = weakref.WeakValueDictionary()
+
+
+def _tracked() -> list[Node]:
+    """The nodes of all leaves with requires_grad=True."""
+    return [history.origin(leaf._node) or leaf._node for leaf in list(leaves.values()) if leaf._requires_grad]
 
 
 # -- nodes from data ----------------------------------------------------------------------------------------

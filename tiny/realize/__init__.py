@@ -14,12 +14,14 @@ from tiny.ir import ops
 from tiny.ir.dtype import DType
 from tiny.ir.node import Node, toposort
 from tiny.realize import capture as capturing
+from tiny.realize.capture import JitError
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.execute import dependents, element_count, execute
-from tiny.realize.storage import Storage, allocate, buffer_node, hold, waiting
+from tiny.realize.storage import Storage, allocate, born, buffer_node, hold, serial, waiting
 
-__all__ = ["GlobalCounters", "Storage", "buffer_from_host", "canonical_device", "default_device", "empty_buffer", "hold",
-           "read", "realize", "realized", "refreshed_on_replay"]
+__all__ = ["GlobalCounters", "Storage", "before_write", "buffer_from_host", "canonical_device", "capturing",
+           "compute_readers", "default_device", "empty_buffer", "hold", "pending_writes", "read", "realize", "realized",
+           "refreshed_on_replay", "return_home"]
 
 _done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()     # node -> the BUFFER with its value
 _lock = threading.RLock()
@@ -68,6 +70,56 @@ def read(node: Node) -> memoryview:
 def refreshed_on_replay(storage: Storage, fill: Callable[[], bytes]) -> None:
     """Let `fill` give the storage's bytes anew each time a captured function that made it is replayed."""
     storage.refill = fill
+    capturing.refilled(storage)
+
+
+def before_write(holder) -> None:
+    """To be called before an object of `hold` takes a new value through a write.
+
+    In a captured function, a tensor from outside that is still lazy is computed first, outside the capture, and its
+    memory is where replays go on from the last one's value.
+    """
+    capture = capturing.active()
+    if capture is None or born(holder) > capture.began or id(holder) in capture.homes:
+        return
+    node = holder.lazy_node()
+    if node is not None:
+        with capturing.paused():
+            holder.settle(realize([node])[0])
+    capture.homes[id(holder)] = holder, holder.node.arg
+
+
+def return_home(capture: capturing.Capture, arguments: set[int]) -> None:
+    """Before a capture ends: what was written elsewhere than to its tensor's own memory is copied back there.
+
+    arguments: ids of the tensors that the function was called with, whose new memory its replays hand over instead.
+    """
+    for holder, home in capture.homes.values():
+        if holder.node.arg.buffer is home.buffer or id(holder) in arguments:
+            continue
+        if home.buffer.readonly:
+            raise JitError(f"a captured function writes to a tensor of shape {home.shape} that lives in read-only memory "
+                           "(a file, or an array used in place); write to a .clone() of it")
+        written = Storage(home.device, home.dtype, home.shape, home.buffer)
+        holder.settle(realize([Node(ops.ASSIGN, None, (buffer_node(written), holder.node), ())])[0])
+
+
+def pending_writes() -> list[tuple[object, Node]]:
+    """(object of `hold`, its node) of all that were written to and not computed since."""
+    return [(holder, node) for holder, node in waiting() if node.op is ops.ASSIGN]
+
+
+def compute_readers(buffers: set[int], since: int) -> int:
+    """Compute what waits to read any of the memory with these ids, among holders newer than `since`; gives a new `since`."""
+    now = serial()
+    others = waiting(since)
+    if others:
+        order = toposort(*(node for _, node in others))
+        reading = dependents(order, {node for node in order if node.op is ops.BUFFER and id(node.arg.buffer) in buffers})
+        joined = [(holder, node) for holder, node in others if node in reading]
+        for (holder, _), node in zip(joined, realize([node for _, node in joined]), strict=True):
+            holder.settle(node)
+    return now
 
 
 def realized(node: Node) -> Node | None:

@@ -4,7 +4,7 @@
 class GlobalCounters:
     """Counts for the whole process; plain attributes, `reset()` sets all but the memory to zero."""
     kernel_count = 0
-    submissions = 0
+    submission_count = 0
     global_ops = 0
     global_mem = 0
     time_sum_s = 0.0
@@ -14,5 +14,5 @@ class GlobalCounters:
     @classmethod
     def reset(cls) -> None:
         """Start counting anew; memory in use stays."""
-        cls.kernel_count = cls.submissions = cls.global_ops = cls.global_mem = 0
+        cls.kernel_count = cls.submission_count = cls.global_ops = cls.global_mem = 0
         cls.time_sum_s = 0.0

@@ -158,7 +158,7 @@ def submit(run: Run) -> None:
         if prepared.template is None:
             prepared.template = _template(prepared, run.device)
         prepared.template.submit(values[:prepared.template.slot_count])      # the last slots may be unused
-        GlobalCounters.submissions += 1
+        GlobalCounters.submission_count += 1
 
 
 def _submit_timed(run: Run, held: Buffer) -> None:
@@ -178,7 +178,7 @@ def _submit_timed(run: Run, held: Buffer) -> None:
         device.synchronize()
         start = time.perf_counter()
         device.synchronize(template.submit([]))
-        GlobalCounters.submissions += 1
+        GlobalCounters.submission_count += 1
         report.ran(step, one, time.perf_counter() - start, evaluate(substitute(one.operations, run.variables)))
 
 

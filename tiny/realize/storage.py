@@ -1,6 +1,7 @@
 """Where a value lives: the identity behind a BUFFER node, and who still waits to read it."""
+import itertools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from tiny.hcq import device as devices
 from tiny.hcq.memory import Buffer
@@ -44,30 +45,52 @@ def allocate(device: str, nbytes: int) -> Buffer:
 
 # -- who may still read a value -------------------------------------------------------------------------------------
 class _Reference(weakref.ref):
-    __slots__ = ("key",)
+    __slots__ = ("key", "serial", "born")
 
 
-_holders: dict[int, _Reference] = {}
+_holders: dict[int, _Reference] = {}                         # by id, the newest last
+_serials = itertools.count(1)
+_pop = _holders.pop
 
 
 def _forget(reference: _Reference) -> None:
-    _holders.pop(reference.key, None)
+    if _holders.get(reference.key) is reference:
+        _pop(reference.key, None)
 
 
 def hold(holder) -> None:
     """Register an object with a lazy value: `lazy_node()` gives it, or None; `settle(node)` takes the computed one.
 
-    Before memory is written in place, whoever still waits to read what it holds is computed along. Held weakly.
+    Before memory is written in place, whoever still waits to read what it holds is computed along. Held weakly. To be
+    called again when the holder takes another lazy value.
     """
     reference = _Reference(holder, _forget)
-    reference.key = id(holder)
-    _holders[reference.key] = reference
+    reference.key = key = id(holder)
+    reference.serial = reference.born = next(_serials)
+    old = _pop(key, None)
+    if old is not None and old() is holder:
+        reference.born = old.born
+    _holders[key] = reference
 
 
-def waiting() -> Iterator[tuple[object, Node]]:
-    """(holder, its lazy node) of all that have not been computed."""
-    for reference in list(_holders.values()):
+def serial() -> int:
+    """A number above those of all holders so far."""
+    return next(_serials)
+
+
+def born(holder) -> int:
+    """When a holder was registered first."""
+    return _holders[id(holder)].born
+
+
+def waiting(since: int = 0) -> list[tuple[object, Node]]:
+    """(holder, its lazy node) of all that have not been computed and were registered after serial `since`."""
+    found = []
+    for reference in reversed(list(_holders.values())):
+        if reference.serial <= since:
+            break
         holder = reference()
         node = None if holder is None else holder.lazy_node()
         if node is not None:
-            yield holder, node
+            found.append((holder, node))
+    return found

@@ -1,0 +1,232 @@
+"""TinyJit: a function of tensors, captured at its second call and replayed as one submission from the third on.
+
+Strict capture: what a replay could get wrong is part of what calls are told apart by, or is an error.
+- Shapes, dtypes, devices, Python values and which arguments are the same tensor: each combination is captured by itself.
+- Results are new tensors on every call; a result that is an argument, or a tensor the function keeps, stays that.
+- Tensors written to inside, arguments or not, are written to on every replay.
+- Sizes bound to a Variable may differ from call to call; results have the sizes of their call.
+- Random numbers are drawn anew.
+- Reading a value inside is a JitError.
+"""
+import functools
+from collections.abc import Callable
+
+import tiny.realize as runtime
+from tiny import config
+from tiny.frontend.core import Core
+from tiny.ir import ops
+from tiny.ir.integer import bindings, substitute, unbound
+from tiny.ir.node import Node, toposort
+from tiny.realize.capture import JitError, Replay, enabled, recording
+from tiny.realize.storage import Storage, born, buffer_node
+
+MOST_CAPTURES = 64      # combinations of shapes and Python values one function may have
+
+
+class _Arguments:
+    """The arguments of one call, flattened: tensors with their names, variables, and everything else as a key."""
+
+    def __init__(self, args: tuple, kwargs: dict):
+        self.tensors: list[tuple[str, Core]] = []
+        self.variables: dict[Node, int] = {}
+        key = [self._walk(f"argument {number}", value) for number, value in enumerate(args)]
+        key += [(name, self._walk(f"argument {name}", value)) for name, value in sorted(kwargs.items())]
+        for (_, tensor), node in zip(self.tensors, runtime.realize([t.node for _, t in self.tensors]), strict=True):
+            tensor.settle(node)
+        self.storages = [tensor.node.arg for _, tensor in self.tensors]
+        first: dict[int, int] = {}
+        same = tuple(first.setdefault(id(storage), number) for number, storage in enumerate(self.storages))
+        read_only = tuple(storage.buffer.readonly for storage in self.storages)
+        self.key = (tuple(key), same, read_only, config.current().training, config.current().noopt)
+
+    def _walk(self, name: str, value):
+        if isinstance(value, Core):
+            self.tensors.append((name, value))
+            node = value.node
+            for size in node.shape:
+                self._bind(name, size)
+            return "tensor", node.dtype, tuple(unbound(size) for size in node.shape), value.device
+        if isinstance(value, Node):
+            self._bind(name, value)
+            return "size", unbound(value)
+        if isinstance(value, (list, tuple)):
+            return type(value).__name__, *(self._walk(f"{name}[{n}]", one) for n, one in enumerate(value))
+        if isinstance(value, dict):
+            return "dict", *((key, self._walk(f"{name}[{key!r}]", one)) for key, one in value.items())
+        try:
+            hash(value)
+        except TypeError:
+            raise JitError(f"{name} of type {type(value).__name__} can change without notice, so a replay could be stale; "
+                           "pass tensors, numbers, strings, Variables, or lists and dicts of those") from None
+        return type(value), value
+
+    def _bind(self, name: str, size) -> None:
+        for variable, value in bindings(size).items():
+            if self.variables.setdefault(variable, value) != value:
+                raise JitError(f"{name}: Variable {variable.arg[0]} is bound to {value}, elsewhere in this call to "
+                               f"{self.variables[variable]}")
+
+
+class TinyJit:
+    """Decorator, see the module's text. `prune` is accepted for compatibility; nothing is computed in vain anyway.
+
+    reset() forgets what was captured. Raises JitError when a function cannot be captured.
+    """
+
+    def __init__(self, fxn: Callable, prune: bool = False):
+        self.fxn = fxn
+        self.captured: dict[tuple, _Captured | None] = {}
+        functools.update_wrapper(self, fxn)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self.__call__, instance)
+
+    def __getstate__(self):
+        return {"fxn": self.fxn}
+
+    def __setstate__(self, state):
+        self.__init__(state["fxn"])
+
+    def reset(self) -> None:
+        """Forget everything captured; the next two calls are plain and capturing again."""
+        self.captured.clear()
+
+    def __call__(self, *args, **kwargs):
+        if not enabled() or runtime.capturing.active() is not None:
+            return self.fxn(*args, **kwargs)
+        arguments = _Arguments(args, kwargs)
+        key = arguments.key
+        if key not in self.captured:
+            if len(self.captured) >= MOST_CAPTURES:
+                raise JitError(self._too_many(key))
+            self.captured[key] = None
+            return self._plain(args, kwargs)
+        if self.captured[key] is None:
+            captured, result = _capture(self.fxn, args, kwargs, arguments)
+            self.captured[key] = captured
+            return result
+        return self.captured[key].replay(arguments)
+
+    def _plain(self, args: tuple, kwargs: dict):
+        result = self.fxn(*args, **kwargs)
+        tensors = _tensors_in(result)
+        _settle([*((tensor, tensor.node) for tensor in tensors), *runtime.pending_writes()])
+        return result
+
+    def _too_many(self, key: tuple) -> str:
+        last = list(self.captured)[-1]
+        differing = [number for number, (new, old) in enumerate(zip(key[0], last[0], strict=False)) if new != old]
+        where = f"argument {differing[0]}" if differing else "its arguments"
+        return (f"{getattr(self.fxn, '__name__', 'the function')} was called with {MOST_CAPTURES} different combinations of "
+                f"shapes and Python values, last different in {where}; pass a number that changes as a Tensor, a size as a "
+                "bound Variable")
+
+
+def _settle(pairs: list) -> None:
+    for (holder, _), node in zip(pairs, runtime.realize([node for _, node in pairs]), strict=True):
+        holder.settle(node)
+
+
+def _tensors_in(value) -> list[Core]:
+    if isinstance(value, Core):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [tensor for one in value for tensor in _tensors_in(one)] if isinstance(value, (list, tuple)) else []
+
+
+class _Result:
+    """A tensor's place in the result. kind: argument, fresh or fixed; number: which one; tensor: the fixed one itself."""
+
+    def __init__(self, kind: str, number: int, node: Node, tensor: Core | None):
+        self.kind, self.number, self.node, self.tensor = kind, number, node, tensor
+
+
+class _Captured:
+    """One captured combination: how to replay it and how to build its results.
+
+    result: what the function returned, tensors replaced by _Result; written: (argument, its new value as a _Result).
+    """
+
+    def __init__(self, replay: Replay, result, written: list[tuple[int, _Result]], kind: type):
+        self._replay, self._result, self._written, self._kind = replay, result, written, kind
+        self._checked = 0
+
+    def replay(self, arguments: _Arguments):
+        """Run again with other arguments."""
+        buffers = [storage.buffer for storage in arguments.storages]
+        if self._replay.written:
+            written = self._replay.written | {id(buffer) for buffer in buffers}
+            self._checked = runtime.compute_readers(written, self._checked)
+        fresh = self._replay(buffers, arguments.variables)
+        nodes: dict[int, Node] = {}
+        for number, new in self._written:
+            arguments.tensors[number][1].settle(self._node(new, arguments, fresh, nodes))
+        return self._rebuild(self._result, arguments, fresh, nodes)
+
+    @staticmethod
+    def _node(result: _Result, arguments: _Arguments, fresh: list, nodes: dict[int, Node]) -> Node:
+        if result.kind == "argument":
+            return arguments.tensors[result.number][1].node
+        if result.kind == "fixed":
+            return result.node
+        if result.number not in nodes:
+            storage = result.node.arg
+            shape = tuple(_bound_anew(size, arguments.variables) for size in storage.shape)
+            nodes[result.number] = buffer_node(Storage(storage.device, storage.dtype, shape, fresh[result.number]))
+        return nodes[result.number]
+
+    def _rebuild(self, value, *state):
+        if isinstance(value, _Result):
+            return value.tensor if value.tensor is not None else self._kind._wrap(self._node(value, *state))
+        return _mapped(value, lambda one: self._rebuild(one, *state))
+
+
+def _mapped(value, function: Callable):
+    """A list, tuple or dict with its items replaced; anything else as it is."""
+    if isinstance(value, dict):
+        return {key: function(one) for key, one in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(function, value))
+    return type(value)(map(function, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _bound_anew(size, values: dict[Node, int]):
+    if not isinstance(size, Node):
+        return size
+    binds = {node: node.src[0].bind(values.get(node.src[0], node.arg)) for node in toposort(size) if node.op is ops.BIND}
+    return substitute(size, binds)
+
+
+def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) -> tuple[_Captured, object]:
+    """Call the function while recording; the captured function and this call's result."""
+    _settle(runtime.pending_writes())                        # what is pending from outside is no part of the function
+    own = [tensor for _, tensor in arguments.tensors]
+    own_ids = {id(tensor) for tensor in own}
+    with recording(arguments.storages) as capture:
+        result = fxn(*args, **kwargs)
+        _settle([*((tensor, tensor.node) for tensor in _tensors_in(result)), *runtime.pending_writes()])
+        runtime.return_home(capture, own_ids)
+    made = {id(storage) for run in capture.runs for storage in run.outputs}
+    inputs = {id(storage.buffer): number for number, storage in reversed(list(enumerate(arguments.storages)))}
+    fresh: dict[int, Storage] = {}
+
+    def describe(tensor: Core) -> _Result:
+        storage = tensor.node.arg
+        if id(storage.buffer) in inputs:
+            return _Result("argument", inputs[id(storage.buffer)], tensor.node, None)
+        if born(tensor) < capture.began and id(tensor) not in own_ids:
+            return _Result("fixed", 0, tensor.node, tensor)
+        if id(storage) in made:
+            number = list(fresh).index(id(storage)) if id(storage) in fresh else len(fresh)
+            fresh[id(storage)] = storage
+            return _Result("fresh", number, tensor.node, None)
+        return _Result("fixed", 0, tensor.node, None)
+
+    def freeze(value):
+        return describe(value) if isinstance(value, Core) else _mapped(value, freeze)
+    frozen = freeze(result)
+    written = [(number, describe(tensor)) for number, tensor in enumerate(own)
+               if tensor.node.arg.buffer is not arguments.storages[number].buffer]
+    kind = type(own[0]) if own else next((type(tensor) for tensor in _tensors_in(result)), Core)
+    return _Captured(Replay(capture, list(fresh.values())), frozen, written, kind), result

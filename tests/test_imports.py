@@ -23,9 +23,10 @@ MAY_IMPORT = {  # a folder, or a module of tiny/ -> what it may import
     "realize": {"ir", "schedule", "render", "hcq", "emulator"},
     "frontend": {"ir", "realize"},
     "nn": {"frontend"},  # the public names of frontend's layers, under tiny.nn
-    "__init__": {"frontend", "nn", "ir", "realize"},
+    "__init__": {"frontend", "nn", "ir", "realize", "devices"},
     "llm": EVERYTHING - {"emulator"},
-    "__main__": EVERYTHING,
+    "devices": {"hcq"},
+    "__main__": EVERYTHING | {"devices"},
 }
 HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each other
 HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events"}}   # and packet declarations

@@ -1,0 +1,17 @@
+"""tiny: a deep-learning stack in plain Python that drives GPUs, and the CPU, through their command queues.
+
+    from tiny import Tensor
+    (Tensor([[1.0, 2.0]]) @ Tensor([[3.0], [4.0]])).tolist()
+
+Start reading at docs/README.md.
+"""
+from tiny.config import Context, getenv
+from tiny.devices import Device
+from tiny.frontend.jit import TinyJit
+from tiny.frontend.tensor import Tensor
+from tiny.ir.dtype import dtypes
+from tiny.ir.node import variable as Variable
+from tiny.realize import GlobalCounters
+
+__version__ = "0.1.0"
+__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "Variable", "dtypes", "getenv"]

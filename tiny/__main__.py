@@ -7,7 +7,7 @@ import sys
 # for
 COMMANDS = {
     "generate": ("tiny.llm.cli", "text from a language model: a GGUF file or a Hugging Face folder"),
-    "devices": ("tiny.hcq.listing", "every device: whether it opens, and if not, why and what to do"),
+    "devices": ("tiny.devices", "every device: whether it opens, and if not, why and what to do"),
 }
 
 

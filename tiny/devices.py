@@ -1,0 +1,47 @@
+"""`Device`, the users' table of opened devices, and `python -m tiny devices`, which lists every kind."""
+import tiny.hcq as hcq
+from tiny.hcq.device import Device as OpenDevice
+from tiny.hcq.device import DeviceStatus
+
+OPENS, FAILS = "opens", "-"
+
+
+class Devices:
+    """Device.DEFAULT is the name of the device in force; Device["CPU"] opens a device, the same object each
+    time.
+
+    Raises DeviceUnavailable, which says what there is, for a device that is unknown, not built or absent.
+    """
+
+    @property
+    def DEFAULT(self) -> str:
+        return hcq.device.canonical()
+
+    def __getitem__(self, name: str) -> OpenDevice:
+        return hcq.device.open(name)
+
+
+Device = Devices()
+
+
+def listing(found: list[DeviceStatus], default: str) -> str:
+    """One line for each kind; the default device is marked with a star."""
+    ready = next((status.name for status in found if status.opens), None)
+    lines = []
+    for status in found:
+        mark = "*" if default.partition(":")[0] == status.name else " "
+        way_out = f"; meanwhile DEV={ready} runs everything" if not status.opens and ready else ""
+        lines.append(f"{mark} {status.name:6} {OPENS if status.opens else FAILS:6} {status.reason}{way_out}")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Print the listing; 0 if the default device opens, otherwise 2."""
+    if arguments:
+        print(
+            f"usage: python -m tiny devices\n\n{main.__doc__}\nA star marks the default device, which DEV=NAME changes."
+        )
+        return 0 if arguments in (["-h"], ["--help"]) else 2
+    default, found = Device.DEFAULT, hcq.device.describe()
+    print(listing(found, default))
+    return 0 if any(status.opens and status.name == default.partition(":")[0] for status in found) else 2

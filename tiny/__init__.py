@@ -10,7 +10,7 @@ from tiny.devices import Device
 from tiny.frontend.jit import TinyJit
 from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes
-from tiny.ir.node import variable as Variable
+from tiny.ir.node import Variable
 from tiny.realize import GlobalCounters
 
 __version__ = "0.1.0"

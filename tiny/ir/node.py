@@ -126,6 +126,13 @@ def variable(name: str, low: int, high: int) -> Node:
     return Node(ops.VARIABLE, dtypes.index, (), (name, low, high))
 
 
+class Variable:
+    """`Variable(name, min, max)` gives a symbolic size, a Node; `.bind(value)` gives it its value for now."""
+
+    def __new__(cls, name: str, low: int, high: int) -> Node:
+        return variable(name, low, high)
+
+
 def toposort(*roots: Node) -> list[Node]:
     """Every node that the roots reach through operands, operands before users. No recursion: graphs may be deep."""
     seen, order = set(), []

@@ -72,7 +72,8 @@ class ObjectFile(NamedTuple):
         for section in self.sections:
             if section.name == name:
                 return section
-        raise ObjectError(f"there is no section {name}; there are {', '.join(s.name for s in self.sections[1:])}")
+        names = ", ".join(section.name for section in self.sections[1:])
+        raise ObjectError(f"there is no section {name}; there are {names}")
 
 
 def parse(data: bytes) -> ObjectFile:
@@ -110,7 +111,7 @@ def _body(view: memoryview, row: tuple, index: int) -> memoryview:
 def _name(table: bytes, start: int) -> str:
     end = table.find(b"\0", start)
     if end < 0:
-        raise ObjectError(f"a name starts at {start:#x} of a string table of {len(table)} bytes and has no end")
+        raise ObjectError(f"a name at {start:#x} of a string table of {len(table)} bytes has no end")
     return table[start:end].decode()
 
 
@@ -140,14 +141,14 @@ def _relocations(rows: list[tuple], bodies: list[memoryview],
     return found
 
 
-# -- relocations ----------------------------------------------------------------------------------------------
+# -- relocations ---------------------------------------------------------------------------------------
 class Rule(NamedTuple):
     """How one kind of relocation is done.
 
     name     as the ABI spells it
     value    (address of the target plus addend, address of the place) -> number
     write    (bytearray, offset, number, rule name) puts the number into the bytes
-    through  what the target is: the symbol itself, "call" (a jump to it will do) or "pointer" (its table entry)
+    through  what the target is: the symbol itself, "call" (a jump to it will do), "pointer" (its table entry)
     """
     name: str
     value: Callable[[int, int], int]
@@ -159,7 +160,7 @@ def relocate(machine: int, kind: int) -> Rule:
     """The rule for a relocation; ObjectError, naming it, for one we do not know."""
     rule = RULES.get(machine, {}).get(kind)
     if rule is None:
-        raise ObjectError(f"relocation {kind} of machine {machine} is not known; add its rule to tiny/objfile.py")
+        raise ObjectError(f"relocation {kind} of machine {machine} is not known; add it to objfile.RULES")
     return rule
 
 

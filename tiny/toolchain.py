@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 NEWEST_CLANG, OLDEST_CLANG = 40, 14
@@ -193,8 +193,8 @@ def find_compiler(cc: str = "", cache: Cache | None = None) -> Compiler:
     program = _newest_on(path)
     if program is None:
         raise ToolchainError(f"no C compiler: looked for clang-{NEWEST_CLANG} ... clang-{OLDEST_CLANG}, "
-                             f"clang, gcc and cc in {path}; install one with\n    {INSTALL}\nor name one with "
-                             "CC=/path/to/clang")
+                             f"clang, gcc and cc in {path}; install one with\n    {INSTALL}\nor name one "
+                             "with CC=/path/to/clang")
     return _identify((program,), cache)
 
 
@@ -244,10 +244,11 @@ def _digest(*parts: str) -> str:
 
 
 def compile_objects(sources: Sequence[Source], compiler: Compiler, flags: Sequence[str],
-                    cache: Cache | None = None) -> list[bytes]:
-    """Object code for each source, from the cache or the compiler; sources compiled together share one
-    object.
+                    cache: Cache | None = None,
+                    missed: Callable[[list[Source]], None] | None = None) -> list[bytes]:
+    """Object code for each source, from the cache or the compiler; sources compiled together share one.
 
+    missed: called with the sources that were not in the cache, before they are compiled.
     Raises CompileError for a source the compiler refuses.
     """
     keys = [_digest("object", str(compiler), *flags, s.preamble, s.name, s.text) for s in sources]
@@ -258,6 +259,8 @@ def compile_objects(sources: Sequence[Source], compiler: Compiler, flags: Sequen
             if data is not None:
                 objects[key] = data
     missing = {key: source for key, source in zip(keys, sources, strict=True) if key not in objects}
+    if missed is not None and missing:
+        missed(list(missing.values()))
     for batch in _batches(missing):
         data = _compile_together([missing[key] for key in batch], compiler, flags, cache)
         for key, one in zip(batch, data, strict=True):

@@ -45,7 +45,9 @@ class Device:
         raise NotImplementedError
 
     def load(self, object_code: bytes, entry: str) -> Program:
-        """The function `entry` of the object code, in the device's memory; unmapped with the last reference."""
+        """The function `entry` of the object code, in the device's memory; unmapped with the last
+        reference.
+        """
         raise NotImplementedError
 
     def queue(self) -> Recorder:
@@ -69,9 +71,9 @@ class Device:
     def check_usable(self) -> None:
         """ForkedError in a child of the process that opened the device."""
         if self.name in _lost_in_fork:
-            raise ForkedError(f"{self.name}: the device was opened before this process was forked, and its queues "
-                              "stay with the parent; start children with the `spawn` method, or open the device "
-                              "only after forking")
+            raise ForkedError(f"{self.name}: the device was opened before this process was forked, and its "
+                              "queues stay with the parent; start children with the `spawn` method, or use "
+                              "the device only after forking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ class DeviceKind:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStatus:
-    """A kind as `python -m tiny devices` shows it. reason: why it does not open, and what to do; else its facts."""
+    """A kind as `python -m tiny devices` shows it. reason: why it does not open, and what to do; else its
+    facts.
+    """
     name: str
     opens: bool
     reason: str
@@ -162,8 +166,8 @@ def describe() -> list[DeviceStatus]:
     for kind in _kinds.values():
         try:
             target = open(kind.name).target
-            found.append(DeviceStatus(kind.name, True, f"{kind.doc}: {target.arch}, {target.threads} threads, "
-                                      f"{target.compiler}", target))
+            text = f"{kind.doc}: {target.arch}, {target.threads} threads, {target.compiler}"
+            found.append(DeviceStatus(kind.name, True, text, target))
         except (DeviceError, RuntimeError, OSError) as error:
             found.append(DeviceStatus(kind.name, False, str(error)))
     found += [DeviceStatus(name, False, f"{what} are not built yet") for name, what in NOT_BUILT.items()]

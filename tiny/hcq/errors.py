@@ -18,7 +18,8 @@ class WaitTimeout(DeviceError, TimeoutError):
 
     def __init__(self, text: str, queue: str, command: str, kernel: str | None, signal: int, wanted: int):
         super().__init__(text)
-        self.queue, self.command, self.kernel, self.signal, self.wanted = queue, command, kernel, signal, wanted
+        self.queue, self.command, self.kernel = queue, command, kernel
+        self.signal, self.wanted = signal, wanted
 
 
 class CommandError(DeviceError):
@@ -32,7 +33,8 @@ class CommandError(DeviceError):
 class KernelFault(CommandError):
     """A kernel in checked mode found something wrong: `code`, never 0, and up to three numbers, `details`."""
 
-    def __init__(self, text: str, queue: str, command: str, kernel: str | None, code: int, details: tuple[int, ...]):
+    def __init__(self, text: str, queue: str, command: str, kernel: str | None, code: int,
+                 details: tuple[int, ...]):
         super().__init__(text, queue, command, kernel)
         self.code, self.details = code, details
 

@@ -3,11 +3,10 @@
 An event costs nothing while nobody listens: the places that make one look at `listeners` first.
 """
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(NamedTuple):
     """Sources became object code. names: all of them; missing: those not in the cache; seconds: wall time."""
     device: str
     names: tuple[str, ...]
@@ -15,8 +14,7 @@ class Compiled:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """A program is in a device's memory. address, size: its image."""
     device: str
     name: str
@@ -24,8 +22,7 @@ class Loaded:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(NamedTuple):
     """A template went into a queue. commands: its bytes as submitted; point: the timeline value it ends
     with.
     """
@@ -36,8 +33,7 @@ class Submitted:
     time_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Waited:
+class Waited(NamedTuple):
     """Someone waited for a point of a queue."""
     device: str
     queue: str
@@ -46,8 +42,7 @@ class Waited:
     end_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Allocated:
+class Allocated(NamedTuple):
     """Memory was handed out (size > 0) or came back (size < 0). held: bytes handed out now."""
     device: str
     address: int

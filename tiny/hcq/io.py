@@ -18,7 +18,7 @@ _ADVISE_HUGE_PAGE = 14                                       # MADV_HUGEPAGE, ma
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -70,7 +70,8 @@ class Provider:
 
 def _checked(result: int, call: str, address: int, size: int) -> None:
     if result:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"{call} of {size} bytes at {address:#x}")
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), f"{call} of {size} bytes at {address:#x}")
 
 
 def view(address: int, size: int, owner=None) -> memoryview:

@@ -19,7 +19,7 @@ LayoutError at import, and a value that does not fit is a LayoutError that names
 """
 import enum
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 class LayoutError(ValueError):
@@ -175,7 +175,19 @@ class Layout:
         cls.free = {name: field for name, field in cls.fields.items()
                     if name not in fixed and field.bias is None}
         _check(cls)
-        cls.encode, cls.decode = _compiled_encode(cls), classmethod(_compiled_decode(cls))
+        cls.encode, cls.decode = _AtFirstUse(_compiled_encode), _AtFirstUse(_compiled_decode)
+
+
+class _AtFirstUse:
+    """A function of a layout that is compiled when it is first asked for: there are thousands of registers.
+    """
+    def __init__(self, compile: Callable):
+        self.compile = compile
+
+    def __get__(self, instance, owner):
+        compiled = self.compile(owner)
+        setattr(owner, compiled.__name__, staticmethod(compiled))
+        return compiled
 
 
 def _check(cls) -> None:
@@ -252,13 +264,13 @@ def _compiled_encode(cls):
     scope |= {"_pack": _struct_of(cls).pack_into, "_pack_tail": struct.pack_into, "_complain": cls,
               "_struct_error": struct.error}
     exec("\n".join(body), scope)                # as dataclasses do: one function for each declaration
-    return staticmethod(scope["encode"])
+    return scope["encode"]
 
 
 def _compiled_decode(cls):
-    """decode(cls, buffer, offset=0, size=None) -> instance. size: bytes of the packet, if it has a tail."""
+    """decode(buffer, offset=0, size=None) -> instance. size: bytes of the packet, if it has a tail."""
     names = [f"_{i}" for i in range(len(_units(cls)))]
-    parts, scope = [], {"_new": object.__new__, "_unpack_tail": struct.unpack_from}
+    parts, scope = [], {"_new": object.__new__, "_cls": cls, "_unpack_tail": struct.unpack_from}
     for name, (_, inside) in zip(names, _units(cls), strict=True):
         for field in inside:
             value = f"{name} >> {field.low}" if field.low else name
@@ -274,7 +286,7 @@ def _compiled_decode(cls):
             parts.append(f"{field.name!r}: _unpack_tail(f'<{{{count}}}{field.tail}', _buffer, "
                          f"_offset + {cls.size_bytes})")
     scope["_unpack"] = _struct_of(cls).unpack_from
-    body = ["def decode(_cls, _buffer, _offset=0, _size=None):",
+    body = ["def decode(_buffer, _offset=0, _size=None):",
             f"    _size = {cls.size_bytes} if _size is None else _size",
             f"    ({', '.join(names)},) = _unpack(_buffer, _offset)" if names else "",
             "    _self = _new(_cls)",

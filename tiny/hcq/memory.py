@@ -1,7 +1,8 @@
 """Device memory: buffers, and the allocator that gives them out and takes them back.
 
-A buffer's memory goes back when the last reference is dropped. It may be handed out again at once to commands that
-are submitted later, because a queue runs in order; the host waits for the earlier commands before it touches it.
+A buffer's memory goes back when the last reference is dropped. It may be handed out again at once to
+commands that are submitted later, because a queue runs in order; the host waits for the earlier commands
+before it touches it.
 """
 import ctypes
 import threading
@@ -70,7 +71,9 @@ class Buffer:
         return f"Buffer({self.device.name}, {self.address:#x}, {self.size} bytes)"
 
     def host(self) -> memoryview:
-        """The bytes in place, after everything submitted so far has finished; the view keeps the buffer alive."""
+        """The bytes in place, after everything submitted so far has finished; the view keeps the buffer
+        alive.
+        """
         self.device.synchronize()
         window = self.device.io.view(self.address, self.size, self)
         return window.toreadonly() if self.readonly else window
@@ -88,13 +91,15 @@ class Buffer:
         self._write(data)
 
     def copyout(self, into=None):
-        """The bytes, or the first of them written into the writable buffer `into`, after all that is submitted."""
+        """The bytes, or the first of them written into the writable buffer `into`, after all that is
+        submitted.
+        """
         source = self.host()
         if into is None:
             return bytes(source)
         target = memoryview(into).cast("B")
         if len(target) > self.size:
-            raise ValueError(f"Buffer.copyout: {len(target)} bytes wanted, {self.size} held; slice the target")
+            raise ValueError(f"Buffer.copyout: {len(target)} wanted, {self.size} held; slice the source")
         target[:] = source[:len(target)]
         return into
 
@@ -102,9 +107,9 @@ class Buffer:
         source = memoryview(data)
         source = source.cast("B") if source.c_contiguous and source.nbytes else memoryview(source.tobytes())
         if source.nbytes > self.size:
-            raise ValueError(f"Buffer.copyin: {source.nbytes} bytes given, {self.size} held; make a larger buffer")
+            raise ValueError(f"Buffer.copyin: {source.nbytes} given, {self.size} held; slice the source")
         if self.readonly:
-            raise ValueError("Buffer.copyin: the buffer lends a host object's read-only memory; copy it first")
+            raise ValueError("Buffer.copyin: the memory belongs to a read-only host object; copy it first")
         if source.nbytes:
             self.device.io.view(self.address, source.nbytes, self)[:] = source
 
@@ -116,7 +121,8 @@ def size_class(size: int) -> int:
 
 
 class Allocator:
-    """Gives out blocks of a device's memory by size class, and takes them back with the point of their last use.
+    """Gives out blocks of a device's memory by size class, and takes them back with the point of their last
+    use.
 
     device   its name, for messages                      map, unmap  pages from the system and back
     submitted, completed  () -> the timeline's two ends  limit       bytes at most, 0 for none
@@ -135,7 +141,8 @@ class Allocator:
         self.kept = 0                                       # bytes of freed large blocks
 
     def take(self, size: int) -> tuple[int, int, int]:
-        """(address, block size, ready): until the timeline reaches `ready` earlier commands may use the block.
+        """(address, block size, ready): until the timeline reaches `ready` earlier commands may use the
+        block.
 
         OutOfMemory if the system or the limit has no room for it.
         """
@@ -213,12 +220,13 @@ class Allocator:
             try:
                 return self._map(size)
             except OSError:
-                raise OutOfMemory(f"{self.device}: {size} bytes wanted, {self.held} held, and the system has no "
-                                  f"more ({first.strerror}); drop tensors that are no longer needed") from None
+                raise OutOfMemory(f"{self.device}: {size} bytes wanted, {self.held} held, the system has no "
+                                  f"more ({first.strerror}); drop tensors that are not needed") from None
 
 
 def lend(device, source) -> Buffer:
-    """A buffer in the memory of a host object, which is kept and not copied; its alignment is the object's."""
+    """A buffer in the memory of a host object, which is kept and not copied; its alignment is the object's.
+    """
     memory = HostMemory(source)
     if not memory.size:
         raise DeviceError("from_host: the object has no bytes; allocate an empty buffer instead")

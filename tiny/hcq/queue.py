@@ -6,15 +6,18 @@
     point = template.submit([buffer.address, 16])       # one copy into the ring, one doorbell
     device.synchronize(point)
 
-A device's own queue class adds the methods that record its packets; recording and patching are the same for all.
+A device's own queue class adds the methods that record its packets; recording and patching are the same for
+all.
 """
+import operator
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tiny.hcq.layout import Field, LayoutError, Packet
 
 WORD = (1 << 64) - 1
+FEW_SLOTS = 64                                              # up to here places are rewritten one by one
 
 
 class Slot(NamedTuple):
@@ -41,7 +44,7 @@ class Recorder:
         self.device = device
         self.image = bytearray()
         self.programs: list[Program] = []
-        self.urgent = False                                 # worth waking another core or a sleeping device for
+        self.urgent = False                                 # worth waking a core or a device for
         self._patches: list[tuple[Field, int, Slot]] = []   # field, offset of its packet, what goes there
         self._tails: list[tuple[int, Slot]] = []            # byte offset of a 64-bit word, what goes there
         self._starts: list[int] = []
@@ -84,23 +87,25 @@ class Template:
     """Recorded commands of one queue. `submit` may be called again before the last submission has finished.
 
     image     the commands as bytes, with the values submitted last filled in
-    programs  kept alive with the template            starts  byte offset of each packet
+    words     the same as 64-bit words             starts  byte offset of each packet
+    programs  kept alive with the template
     """
     def __init__(self, recorder: Recorder):
         self.device, self.programs, self.urgent = recorder.device, recorder.programs, recorder.urgent
         self.image, self.starts = recorder.image, recorder._starts
         self.words = memoryview(self.image).cast("Q")
-        self._wide: list[list[tuple[int, int]]] = []        # for each slot: (index of a 64-bit word, offset)
+        self._places: list[list[tuple[int, int]]] = []      # for each slot: (index of a 64-bit word, offset)
         self._narrow: list[tuple[Field, int, Slot]] = []    # fields that share a word with others
-        self._values: list[int | None] = []
+        self._values: list[int | None] = []                 # as submitted last
         for field, start, slot in recorder._patches:
             if field.size == 8 and (start + field.offset) % 8 == 0:
                 self._add(start + field.offset, slot)
             else:
-                self._narrow.append((field, start, slot))
                 self._grow(slot.number)
+                self._narrow.append((field, start, slot))
         for offset, slot in recorder._tails:
             self._add(offset, slot)
+        self._gather = self._bulk() if len(self._values) > FEW_SLOTS else None
 
     @property
     def slot_count(self) -> int:
@@ -108,34 +113,71 @@ class Template:
         return len(self._values)
 
     def submit(self, values: Sequence[int] = ()) -> int:
-        """Fill in the values and hand the commands to the device. Returns the point its timeline will reach."""
+        """Fill in the values and hand the commands to the device. Returns the point its timeline will
+        reach.
+        """
         return self.device.submit(self, values)
 
     def fill(self, values: Sequence[int]) -> None:
-        """Rewrite what changed since the last time; the caller holds the device's submission lock."""
-        last = self._values
-        if len(values) != len(last):
-            raise ValueError(f"Template.submit: {len(values)} values given, {len(last)} slots recorded")
-        words = self.words
-        for number, (new, old) in enumerate(zip(values, last, strict=True)):
-            if new != old:
-                for index, offset in self._wide[number]:
-                    words[index] = new + offset & WORD
-                last[number] = new
-        for field, start, slot in self._narrow:
-            self._fill_narrow(field, start, field.checked(last[slot.number] + slot.offset))
+        """Rewrite what changed since the last time; the caller holds the device's submission lock.
 
-    def _fill_narrow(self, field: Field, start: int, number: int) -> None:
-        code = "<Q" if field.size == 8 else "<I"
-        place = start + field.offset
-        rest = struct.unpack_from(code, self.image, place)[0] & ~field.mask
-        struct.pack_into(code, self.image, place, rest | number << field.low)
+        ValueError if there are not as many values as slots. Values are taken modulo 2 ** 64.
+        """
+        last = self._values
+        if len(values) < len(last):
+            raise ValueError(f"Template.submit: {len(values)} values given, {len(last)} slots recorded")
+        if values == last:
+            return
+        self._values = values = list(values)
+        try:
+            if self._gather is not None:
+                return self._gather(values)
+        except struct.error:                                # a value above 2 ** 63
+            last = [None] * len(values)
+        words = self.words
+        for new, old, places in zip(values, last, self._places, strict=True):
+            if new != old:
+                for index, offset in places:
+                    words[index] = new + offset & WORD
+        for field, start, slot in self._narrow:
+            _fill_narrow(self.image, field, start, field.checked(values[slot.number] + slot.offset))
+
+    def _bulk(self) -> Callable[[list[int]], None] | None:
+        """A function that writes the whole image at once: with many slots faster than one place at a time.
+
+        The words are picked from the values, the values plus an offset, and the constants, then packed.
+        """
+        if self._narrow:
+            return None
+        offsets = sorted({(number, offset) for number, places in enumerate(self._places)
+                          for _, offset in places if offset})
+        constants = list(self.words.cast("B").cast("q"))
+        first_constant = len(self._values) + len(offsets)
+        picks = list(range(first_constant, first_constant + len(constants)))
+        position = {pair: len(self._values) + index for index, pair in enumerate(offsets)}
+        for number, places in enumerate(self._places):
+            for index, offset in places:
+                picks[index] = position[number, offset] if offset else number
+        pick = operator.itemgetter(*picks)
+        pack_into = struct.Struct(f"<{len(picks)}q").pack_into
+
+        def gather(values: list[int]) -> None:
+            moved = [values[number] + offset for number, offset in offsets]
+            pack_into(self.image, 0, *pick(values + moved + constants))
+        return gather
 
     def _grow(self, number: int) -> None:
         while len(self._values) <= number:
             self._values.append(None)
-            self._wide.append([])
+            self._places.append([])
 
     def _add(self, offset: int, slot: Slot) -> None:
         self._grow(slot.number)
-        self._wide[slot.number].append((offset // 8, slot.offset))
+        self._places[slot.number].append((offset // 8, slot.offset))
+
+
+def _fill_narrow(image: bytearray, field: Field, start: int, number: int) -> None:
+    code = "<Q" if field.size == 8 else "<I"
+    place = start + field.offset
+    rest = struct.unpack_from(code, image, place)[0] & ~field.mask
+    struct.pack_into(code, image, place, rest | number << field.low)

@@ -5,14 +5,13 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from pathlib import Path
 
 from tiny import config
 from tiny.hcq import events, io
 from tiny.hcq.cpu import host
 from tiny.hcq.cpu.engine import RING_BYTES, Engine, ErrorCode, WaitResult
 from tiny.hcq.cpu.loader import MACHINES, Image
-from tiny.hcq.cpu.packets import Execute, ProgramRecord, c_header
+from tiny.hcq.cpu.packets import Command, Execute, ProgramRecord, c_header
 from tiny.hcq.cpu.recorder import CpuRecorder
 from tiny.hcq.device import Device, DeviceKind
 from tiny.hcq.errors import CommandError, DeviceUnavailable, KernelFault, WaitTimeout
@@ -22,8 +21,9 @@ from tiny.target import Target
 from tiny.toolchain import Cache, Source, compile_objects, find_compiler
 
 SLICE_NS = 50_000_000                                       # how often a waiting thread looks for Ctrl-C
+LONGEST_TEXT = 160                                          # of a command in an error
 LARGEST_PIECE = RING_BYTES // 2
-CODE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
+WORKER_PREAMBLE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
 
 
 class CpuDevice(Device):
@@ -50,16 +50,23 @@ class CpuDevice(Device):
         self._programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()                       # held while commands are put into the ring
         self._failures: list[tuple[int, int, CommandError]] = []
-        worker = Source("tiny_worker", c_header() + Path(__file__).with_name("worker.c").read_text(), CODE)
+        with open(os.path.join(os.path.dirname(__file__), "worker.c")) as file:
+            worker = Source("worker", c_header() + file.read(), WORKER_PREAMBLE)
         self._engine = Engine(self._image(self.compile([worker])[0]), threads, self.io)
         self.submitted = 0
         self.allocator = Allocator(self.name, self._map, self.io.munmap, lambda: self.submitted,
                                    lambda: self._engine.completed[0], settings.memory_limit)
         atexit.register(self.close)
 
-    # -- programs -----------------------------------------------------------------------------------------------
+    # -- programs --------------------------------------------------------------------------------------
     def compile(self, sources: Sequence[Source]) -> list[bytes]:
-        return compile_objects(sources, self._compiler, self._flags, self._cache)
+        start = time.perf_counter()
+        missing: list[Source] = []
+        objects = compile_objects(sources, self._compiler, self._flags, self._cache, missing.extend)
+        if events.listeners:
+            names, compiled = (tuple(source.name for source in some) for some in (sources, missing))
+            events.emit(events.Compiled(self.name, names, compiled, time.perf_counter() - start))
+        return objects
 
     def load(self, object_code: bytes, entry: str) -> Program:
         image = self._image(object_code)
@@ -67,6 +74,8 @@ class CpuDevice(Device):
         ProgramRecord.encode(self.io.view(record.address, record.size), 0, entry=image.symbol(entry))
         program = Program(entry, record.address, self, (image, record))
         self._programs[record.address] = program
+        if events.listeners:
+            events.emit(events.Loaded(self.name, entry, image.address, image.size))
         return program
 
     def _image(self, object_code: bytes) -> Image:
@@ -87,7 +96,7 @@ class CpuDevice(Device):
         self.io.advise_huge_pages(address, size)
         return address
 
-    # -- commands -----------------------------------------------------------------------------------------------
+    # -- commands --------------------------------------------------------------------------------------
     def queue(self) -> CpuRecorder:
         self.check_usable()
         return CpuRecorder(self, self._engine.completed_address)
@@ -108,7 +117,8 @@ class CpuDevice(Device):
                 self._put_in_pieces(template)
             self.submitted = point
         if events.listeners:
-            events.emit(events.Submitted(self.name, "compute", bytes(template.image), point, time.monotonic_ns()))
+            commands = bytes(template.image)
+            events.emit(events.Submitted(self.name, "compute", commands, point, time.monotonic_ns()))
         return point
 
     def _put_in_pieces(self, template: Template) -> None:
@@ -138,7 +148,7 @@ class CpuDevice(Device):
 
     def _block(self, value: int, timeout_ms: int | None) -> None:
         if value > self.submitted:
-            raise ValueError(f"{self.name}: point {value} was never submitted, the last one is {self.submitted}")
+            raise ValueError(f"{self.name}: point {value} was never submitted, the last is {self.submitted}")
         limit_ns = (config.current().timeout_ms if timeout_ms is None else timeout_ms) * 1_000_000
         start = time.monotonic_ns()
         left = limit_ns
@@ -156,7 +166,7 @@ class CpuDevice(Device):
         if events.listeners:
             events.emit(events.Waited(self.name, "compute", value, start, time.monotonic_ns()))
 
-    # -- what went wrong ----------------------------------------------------------------------------------------
+    # -- what went wrong -------------------------------------------------------------------------------
     def _kernel_name(self, command) -> str | None:
         if type(command) is not Execute:
             return None
@@ -167,12 +177,12 @@ class CpuDevice(Device):
         state = self._engine.snapshot()
         command = self._engine.command_at(state.consumed)
         kernel = self._kernel_name(command)
-        doing = f"in kernel {kernel}" if kernel else "between commands" if command is None else f"at {command}"
-        return WaitTimeout(
-            f"{self.name}: the compute queue did not reach point {value} in {limit_ns // 1_000_000} ms; it is {doing}, "
-            f"its signal is {state.completed}, the command {command}. Raise TIMEOUT_MS if the kernel is only slow; "
-            "if it never ends, check its loop bounds with CHECK=1; JIT=2 shows which submission it is",
-            f"{self.name} compute", str(command), kernel, state.completed, value)
+        short = _shorten(command)
+        doing = f"in kernel {kernel}, command {short}" if kernel else f"at command {short}"
+        text = (f"{self.name}: the compute queue did not reach point {value} in {limit_ns // 1_000_000} ms; "
+                f"its signal is {state.completed} and it is {doing}. Raise TIMEOUT_MS if that is only slow; "
+                "if it never ends, find its loop with CHECK=1 and its submission with JIT=2")
+        return WaitTimeout(text, f"{self.name} compute", str(command), kernel, state.completed, value)
 
     def _raise_failure(self) -> None:
         """Turn the engine's error into an exception, drop the commands that depend on it, and go on."""
@@ -182,12 +192,13 @@ class CpuDevice(Device):
         queue = f"{self.name} compute"
         if state.error == ErrorCode.KERNEL_FAULT:
             details = (state.fault_0, state.fault_1, state.fault_2)
-            error = KernelFault(f"{queue}: kernel {kernel} stopped with code {state.fault_code}, details {details}; "
-                                "the submissions behind it were dropped", queue, str(command), kernel,
-                                state.fault_code, details)
+            text = (f"{queue}: kernel {kernel} reported code {state.fault_code}, details {details}; it "
+                    "and the submissions behind it were dropped")
+            error = KernelFault(text, queue, str(command), kernel, state.fault_code, details)
         else:
-            error = CommandError(f"{queue}: the command at {state.error_at:#x} of the ring is none the device knows; "
-                                 "something wrote over the ring", queue, str(command), kernel)
+            text = (f"{queue}: the ring holds no known command at {state.error_at:#x}; a kernel or the "
+                    "program wrote over it: look for an index out of bounds with CHECK=1")
+            error = CommandError(text, queue, str(command), kernel)
         self._failures.append((state.completed + 1, self.submitted, error))
         self._engine.skip(self.submitted)
         raise error
@@ -201,6 +212,11 @@ class CpuDevice(Device):
         atexit.unregister(self.close)
         if self.name and os.getpid() == self._engine.pid:
             self._engine.stop()
+
+
+def _shorten(command: Command | None) -> str:
+    text = "none, the ring is empty" if command is None else str(command)
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "...)"
 
 
 CPU = DeviceKind("CPU", CpuDevice, "c", "this machine's cores, through native worker threads")

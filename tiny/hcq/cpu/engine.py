@@ -6,6 +6,7 @@ import os
 from tiny.hcq import io
 from tiny.hcq.cpu.loader import Image
 from tiny.hcq.cpu.packets import Command, State
+from tiny.hcq.layout import LayoutError
 
 RING_BYTES = 1 << 20
 STOP_LIMIT_NS = 200_000_000
@@ -22,7 +23,8 @@ class WaitResult(enum.IntEnum):
 
 
 class Engine:
-    """Worker threads and the ring they read. Not safe between threads: the device holds its lock where needed.
+    """Worker threads and the ring they read. Not safe between threads: the device holds its lock where
+    needed.
 
     image    worker.c, loaded       threads     that divide a command's groups, the waiting caller included
     state    address of State       completed   a view of one 64-bit word, the timeline
@@ -87,11 +89,12 @@ class Engine:
         return State.decode(bytes(self._memory))
 
     def command_at(self, position: int) -> Command | None:
-        """The packet at a position of the ring, None past the last one."""
-        if position >= self.written:
-            return None
+        """The packet at a position of the ring, None past the last one or where the bytes are no packet."""
         start = position % RING_BYTES
-        return Command.decode_next(self._ring[start:start + self.written - position])[0]
+        try:
+            return Command.decode_next(self._ring[start:start + self.written - position])[0]
+        except LayoutError:
+            return None
 
     def skip(self, completed: int, limit_ns: int = STOP_LIMIT_NS) -> bool:
         """After an error: drop the commands in the ring. False if a thread is still inside one."""
@@ -108,8 +111,8 @@ def _mirrored_ring(provider: io.Provider) -> int:
     try:
         os.ftruncate(fd, RING_BYTES)
         address = provider.mmap(2 * RING_BYTES, 0)
-        for copy in range(2):
-            provider.mmap(RING_BYTES, io.READ | io.WRITE, io.SHARED | io.FIXED, fd, 0, address + copy * RING_BYTES)
+        for place in (address, address + RING_BYTES):
+            provider.mmap(RING_BYTES, io.READ | io.WRITE, io.SHARED | io.FIXED, fd, 0, place)
         return address
     finally:
         os.close(fd)

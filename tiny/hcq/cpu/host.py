@@ -4,22 +4,22 @@ import platform
 import re
 
 # names in /proc/cpuinfo that the compiler spells otherwise; names not listed here are left out
-_X86 = {"pni": "sse3", "ssse3": "ssse3", "sse4_1": "sse4.1", "sse4_2": "sse4.2", "popcnt": "popcnt", "avx": "avx",
-        "avx2": "avx2", "bmi1": "bmi", "bmi2": "bmi2", "fma": "fma", "f16c": "f16c", "abm": "lzcnt",
-        "movbe": "movbe", "avx512f": "avx512f", "avx512dq": "avx512dq", "avx512cd": "avx512cd",
-        "avx512bw": "avx512bw", "avx512vl": "avx512vl", "avx512vbmi": "avx512vbmi", "avx512ifma": "avx512ifma",
-        "avx512_vbmi2": "avx512vbmi2", "avx512_vnni": "avx512vnni", "avx512_bitalg": "avx512bitalg",
-        "avx512_vpopcntdq": "avx512vpopcntdq", "avx512_bf16": "avx512bf16", "avx512_fp16": "avx512fp16",
-        "avx_vnni": "avxvnni", "gfni": "gfni", "amx_tile": "amx-tile", "amx_bf16": "amx-bf16",
-        "amx_int8": "amx-int8"}
+_X86 = {name: name for name in ("ssse3", "popcnt", "avx", "avx2", "bmi2", "fma", "f16c", "movbe", "gfni",
+                                "avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512vbmi",
+                                "avx512ifma")}
+_X86 |= {"pni": "sse3", "sse4_1": "sse4.1", "sse4_2": "sse4.2", "bmi1": "bmi", "abm": "lzcnt",
+         "avx_vnni": "avxvnni", "avx512_vbmi2": "avx512vbmi2", "avx512_vnni": "avx512vnni",
+         "avx512_bitalg": "avx512bitalg", "avx512_vpopcntdq": "avx512vpopcntdq", "avx512_bf16": "avx512bf16",
+         "avx512_fp16": "avx512fp16", "amx_tile": "amx-tile", "amx_bf16": "amx-bf16", "amx_int8": "amx-int8"}
 _AARCH64 = {"asimdhp": "fp16", "asimddp": "dotprod", "bf16": "bf16", "i8mm": "i8mm", "atomics": "lse",
             "sve": "sve", "sve2": "sve2"}
-_ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA, _SYS_ARCH_PRCTL = 0x1023, 18, 158    # linux/arch/x86/uapi/asm/prctl.h
+_SYS_ARCH_PRCTL = 158                                       # linux/arch/x86/entry/syscalls/syscall_64.tbl
+_ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 0x1023, 18      # asm/prctl.h, asm/fpu/types.h
 
 COMMON_FLAGS = (
-    "-O2", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffreestanding", "-fno-math-errno", "-fno-trapping-math",
-    "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
-    "-fno-ident", "-w", "-fdiagnostics-color=never")
+    "-O2", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffreestanding", "-ffp-contract=off", "-fwrapv",
+    "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables", "-fno-ident", "-w", "-fdiagnostics-color=never")
 
 
 def architecture() -> str:
@@ -51,7 +51,9 @@ def request_amx() -> bool:
 
 
 def flags(arch: str, features: frozenset[str]) -> tuple[str, ...]:
-    """Compiler flags for this machine: features one by one, never the word `native`, so they can be a cache key."""
+    """Compiler flags for this machine: features one by one, never the word `native`, so they can be a cache
+    key.
+    """
     chosen = list(COMMON_FLAGS)
     if arch == "x86_64":
         chosen += ["-m64", "-fcf-protection=none", *(f"-m{name}" for name in sorted(features))]
@@ -70,7 +72,9 @@ def vector_bytes(arch: str, features: frozenset[str]) -> int:
 
 
 def cache_bytes() -> tuple[int, ...]:
-    """Sizes of the data caches of the first core by level, the last one shared; () where they are not known."""
+    """Sizes of the data caches of the first core by level, the last one shared; () where they are not
+    known.
+    """
     sizes = []
     for index in range(8):
         folder = f"/sys/devices/system/cpu/cpu0/cache/index{index}"

@@ -1,4 +1,5 @@
-"""Put a relocatable object into this process's memory: place its sections, resolve symbols, apply relocations.
+"""Put a relocatable object into this process's memory: place its sections, resolve symbols, apply
+relocations.
 
 One mapping for each object: first what is executed or only read (sections, jumps to the C library, table of
 pointers), then what is written, each page either writable or executable, never both.
@@ -14,7 +15,8 @@ from tiny.objfile import ObjectError, ObjectFile, Section, Symbol
 
 JUMP_BYTES = 16
 # jump to the address in the 8 bytes behind it: jmp [rip+0]; nop2           ldr x16, #8; br x16
-_JUMPS = {objfile.X86_64: bytes.fromhex("ff25020000006690"), objfile.AARCH64: struct.pack("<II", 0x58000050, 0xd61f0200)}
+_JUMPS = {objfile.X86_64: bytes.fromhex("ff25020000006690"),
+          objfile.AARCH64: struct.pack("<II", 0x58000050, 0xd61f0200)}
 MACHINES = {"x86_64": objfile.X86_64, "aarch64": objfile.AARCH64}
 
 
@@ -26,16 +28,17 @@ class Image:
     def __init__(self, data: bytes, machine: int, provider: io.Provider):
         parsed = objfile.parse(data)
         if parsed.machine != machine or parsed.kind != objfile.RELOCATABLE:
-            raise ObjectError(f"an object for machine {parsed.machine}, kind {parsed.kind}; this device loads "
-                              f"machine {machine}, kind {objfile.RELOCATABLE}")
+            raise ObjectError(f"an object of kind {parsed.kind} for machine {parsed.machine}; this device "
+                              f"loads kind {objfile.RELOCATABLE} for machine {machine}")
         layout = Layout(parsed)
         self._io, self.size = provider, layout.size
         self.address = provider.mmap(layout.size)
         content = layout.link(self.address, library_address)
         provider.view(self.address, layout.size)[:] = content
         provider.protect(self.address, layout.writable_from, io.READ | io.EXECUTE)
-        self.symbols = {s.name: self.address + layout.offset(s) for s in parsed.symbols
-                        if s.section not in (objfile.UNDEFINED, objfile.ABSOLUTE) and s.binding != objfile.LOCAL}
+        nowhere = (objfile.UNDEFINED, objfile.ABSOLUTE)
+        self.symbols = {symbol.name: self.address + layout.offset(symbol) for symbol in parsed.symbols
+                        if symbol.binding != objfile.LOCAL and symbol.section not in nowhere}
 
     def __del__(self):
         if hasattr(self, "symbols"):
@@ -44,7 +47,7 @@ class Image:
     def symbol(self, name: str) -> int:
         """The address of a function or variable; ObjectError that lists what there is."""
         if name not in self.symbols:
-            raise ObjectError(f"the object defines no {name}; it defines {', '.join(self.symbols) or 'nothing'}")
+            raise ObjectError(f"the object defines no {name}; it has {', '.join(self.symbols) or 'nothing'}")
         return self.symbols[name]
 
 
@@ -56,7 +59,8 @@ class Layout:
     def __init__(self, parsed: ObjectFile):
         self.parsed = parsed
         self._sections: dict[int, int] = {}
-        loaded = [(i, s) for i, s in enumerate(parsed.sections) if s.flags & objfile.ALLOC and s.kind != objfile.NOTE]
+        loaded = [(index, section) for index, section in enumerate(parsed.sections)
+                  if section.flags & objfile.ALLOC and section.kind != objfile.NOTE]
         if any(section.flags & objfile.TLS for _, section in loaded):
             raise ObjectError("thread-local variables are not supported; use static ones")
         end = 0
@@ -79,22 +83,26 @@ class Layout:
     def offset(self, symbol: Symbol) -> int:
         """Where a defined symbol lies."""
         if symbol.section not in self._sections:
-            raise ObjectError(f"symbol {symbol.name or '(section)'} lies in section {symbol.section}, which is not "
-                              "loaded")
+            raise ObjectError(f"symbol {symbol.name or '(section)'} lies in section {symbol.section}, which "
+                              "is not loaded")
         return self._sections[symbol.section] + symbol.value
 
     def link(self, base: int, resolve: Callable[[str], int]) -> bytearray:
-        """The bytes for address `base`, relocations applied. resolve: name -> address of an undefined symbol."""
+        """The bytes for address `base`, relocations applied. resolve: name -> address of an undefined
+        symbol.
+        """
         content = bytearray(self.size)
         parsed = self.parsed
         for index, start in self._sections.items():
             data = parsed.sections[index].data
             content[start:start + len(data)] = data
         for number, position in self._jumps.items():
-            struct.pack_into("<8sQ", content, self._jumps_at + position * JUMP_BYTES, _JUMPS[parsed.machine],
-                             self._address(number, base, resolve))
+            address = self._address(number, base, resolve)
+            place = self._jumps_at + position * JUMP_BYTES
+            struct.pack_into("<8sQ", content, place, _JUMPS[parsed.machine], address)
         for number, position in self._pointers.items():
-            struct.pack_into("<Q", content, self._pointers_at + position * 8, self._address(number, base, resolve))
+            address = self._address(number, base, resolve)
+            struct.pack_into("<Q", content, self._pointers_at + position * 8, address)
         for index, start in self._sections.items():
             for relocation in parsed.sections[index].relocations:
                 rule = objfile.relocate(parsed.machine, relocation.kind)
@@ -120,7 +128,9 @@ class Layout:
 
 
 def _targets(parsed: ObjectFile) -> tuple[dict[int, int], dict[int, int]]:
-    """Symbols that need a jump (called, but elsewhere) and those that need a pointer, numbered in order of use."""
+    """Symbols that need a jump (called, but elsewhere) and those that need a pointer, numbered in order of
+    use.
+    """
     jumps: dict[int, int] = {}
     pointers: dict[int, int] = {}
     for section in parsed.sections:
@@ -145,5 +155,5 @@ def library_address(name: str) -> int:
     try:
         return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value
     except AttributeError:
-        raise ObjectError(f"{name} is neither defined by the object nor in the C library; define it in the source "
-                          "(kernels may use memcpy, memmove and memset)") from None
+        raise ObjectError(f"{name} is neither defined by the object nor in the C library; define it in the "
+                          "source (kernels may use memcpy, memmove and memset)") from None

@@ -67,10 +67,11 @@ class ProgramRecord(Struct, dwords=4):
 class State(Struct, dwords=192):
     """Memory shared by the Python side and the workers, in cache lines (16 dwords) by who writes them.
 
-    written    bytes ever put into the ring; storing it is the doorbell     urgent     up to here, start at once
-    consumed   bytes ever taken from it, moved on after each command        completed  the queue's timeline
-    leader     1 while a thread reads the ring                              error      see ErrorCode
-    ticket     job number << 32 | next chunk to take                        done       chunks finished
+    written    bytes ever put into the ring; storing it is the doorbell
+    urgent     up to here, start at once              consumed   bytes ever taken, moved on after each command
+    completed  the queue's timeline                   leader     1 while a thread reads the ring
+    error      see ErrorCode                          error_at   position of the command that failed
+    ticket     job number << 32 | next chunk to take  done       chunks finished
     event      futex that sleepers wait on, counted up to wake them
     sleeping   threads asleep, `deep` of them without a limit, `waiting` of them callers of tiny_wait
     fault_*    written by a kernel in checked mode: a code that is not 0, then what it has to say

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from tiny.hcq.cpu.packets import Barrier, Copy, Execute, Signal, Timestamp, Wait
 from tiny.hcq.queue import Program, Recorder, Slot, Template
 
-FEW_COMMANDS = 8                                            # up to here, waking another core costs more than it saves
-SMALL_COPY = 1 << 18                                        # bytes one thread copies faster than two
+FEW_COMMANDS = 8                                            # up to here, waking another core does not pay
+SMALL_COPY = 1 << 18                                        # bytes that one thread copies faster than two
 
 
 class CpuRecorder(Recorder):

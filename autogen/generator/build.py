@@ -85,6 +85,8 @@ def build(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -> Bu
             values |= _constants(part, source, wanted.module)
         elif isinstance(part, Numbers):
             pieces.append(f"# a table of ours, from {part.source}\n{emit.constants(dict(part.values))}")
+        elif isinstance(part, Table) and not part.name:
+            values |= part.make(source, part.patterns, **part.options)
         elif isinstance(part, Table):
             pieces.append(emit.table(part.name, part.make.__doc__.splitlines()[0],
                                      part.make(source, part.patterns, **part.options)))
@@ -113,7 +115,8 @@ def _constants(part: Constants, source: Source, module: str) -> dict[str, int]:
 
 def _records(part: Records, source: Source, module: str,
              declared: list[Declared]) -> tuple[str, list[Record], dict[str, int]]:
-    unit = libclang.parse(source.text, source.includes, language=source.language)
+    prototypes = "".join(f"{prototype};\n" for prototype in part.functions)
+    unit = libclang.parse(source.text + prototypes, source.includes, language=source.language)
     declarations = Declarations(unit)
     for name in (*part.names, *declarations.matching(part.patterns)):
         declarations.take(name)
@@ -123,11 +126,13 @@ def _records(part: Records, source: Source, module: str,
     values = {name: value for enum in enums for name, value in enum.members}
     if not records:
         return "", [], values
-    aliases = {record.name: declarations.aliases(record.name) for record in records if record.tag}
+    aliases = {record.name: declarations.aliases(record.name) for record in records}
     ffi = emit.ffi_for(records, named, aliases)
+    ffi.cdef(prototypes)
     # next to tables, only these are worth reading
     replaced = {name for d in declared for name in d.names}
-    comments = "".join(emit.describe(record) for record in records if not replaced or record.tag in replaced)
+    comments = "".join(emit.describe(record) for record in records if not replaced
+                       or {record.tag, record.typedef} & replaced)
     origin = {name: d.source for d in declared for name in d.names}
     table = emit.table("TABLE", "structs whose layout is a table of ours, with its source",
                        origin) if origin else ""

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tiny.autogen.generator import libclang, sets_amd, sets_linux, sets_nv
+from tiny.autogen.generator import libclang, sets_amd, sets_linux, sets_metal, sets_nv, sets_nv_class
 from tiny.autogen.generator.build import Built, build
 from tiny.autogen.generator.manifest import HeaderSet
 from tiny.autogen.generator.packages import PackageError, Packages, Unpacked
 
 HERE = Path(__file__).resolve().parent.parent
 RECORD = HERE / "manifest.json"
-SETS: tuple[HeaderSet, ...] = (*sets_linux.SETS, *sets_amd.SETS, *sets_nv.SETS)
+SETS: tuple[HeaderSet, ...] = (*sets_linux.SETS, *sets_amd.SETS, *sets_nv.SETS, *sets_nv_class.SETS,
+                               *sets_metal.SETS)
 
 
 @dataclass

@@ -85,6 +85,7 @@ def parse(text: str, includes: Sequence[str], *, language: str = "c", arguments:
     library = load()
     flags = ["-x", language, "--target=x86_64-linux-gnu", "-nostdinc", "-Wno-everything", "-ferror-limit=0",
              *arguments]
+    flags += ["-std=c++17", "-fblocks"] if language == "c++" else []
     flags += [flag for folder in includes for flag in ("-isystem", folder)] + ["-isystem", library.include]
     name = "tiny_headers.h"
     unit = cindex.Index.create().parse(name, args=flags, unsaved_files=[(name, text)], options=NEWEST

@@ -35,10 +35,12 @@ class Records:
     patterns  regular expressions that match a whole name
     enums     regular expressions for enums to take as types and as constants; unnamed enums match by their
     first member
+    functions C prototypes to call through `ffi.dlopen`; one that contradicts the headers does not compile
     """
     names: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     enums: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Constants:
 
 @dataclass(frozen=True)
 class Table:
-    """Take a table with one of the functions of `tables`; `name` is what the module calls it."""
+    """Take a table with one of the functions of `tables`; `name` is what the module calls it; rows of a table
+    without a name become constants."""
     name: str
     make: Callable
     patterns: tuple[str, ...] = (".*",)

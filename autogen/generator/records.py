@@ -117,7 +117,9 @@ class Declarations:
         target = cursor.underlying_typedef_type.get_canonical().get_declaration()
         if target.kind in _RECORD_KINDS or target.kind == CursorKind.ENUM_DECL:
             if _unnamed(target):
-                self._typedefs.setdefault(target.get_usr(), cursor.spelling)
+                first = self._typedefs.setdefault(target.get_usr(), cursor.spelling)
+                if first != cursor.spelling:
+                    self._aliases[cursor.spelling] = first
             elif target.spelling != cursor.spelling or target.kind != CursorKind.CLASS_DECL:
                 self._aliases[cursor.spelling] = f"{_RECORD_KINDS.get(target.kind, 'enum')} {target.spelling}"
 
@@ -201,7 +203,10 @@ class Declarations:
 
 
 def _unnamed(cursor: Cursor) -> bool:
-    return not cursor.spelling or "(" in cursor.spelling or cursor.is_anonymous()
+    """No tag of its own. libclang 16 and later spell such a record by its typedef, but their USR says @SA@,
+    @UA@, @EA@."""
+    return not cursor.spelling or "(" in cursor.spelling or cursor.is_anonymous() \
+        or bool(re.search(r"@[SUE]A@\w+$", cursor.get_usr()))
 
 
 # -- C text

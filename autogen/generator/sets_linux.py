@@ -30,6 +30,28 @@ _DRM = (
                    "drm_amdgpu_gem_userptr", "drm_amdgpu_ctx", "drm_version")),
 )
 _CORE_DRM = Constants((r"DRM_IOCTL_(VERSION|GET_CAP|GEM_CLOSE|PRIME_.*|GET_CLIENT)",))
+_LIBC_FILES = ("fcntl.h", "poll.h", "time.h", "unistd.h", "string.h", "errno.h")
+_LIBC_NUMBERS = tuple((LIBC, f"usr/include/x86_64-linux-gnu/{file}", include) for file, include in (
+    ("sys/mman.h", "sys/mman.h"), ("sys/ioctl.h", "sys/ioctl.h"), ("sys/eventfd.h", "sys/eventfd.h"),
+    ("sys/syscall.h", "sys/syscall.h"), ("bits/eventfd.h", ""), ("bits/mman-linux.h", ""),
+    ("bits/mman-map-flags-generic.h", ""),
+    ("bits/mman-shared.h", ""), ("bits/fcntl-linux.h", ""), ("bits/poll.h", ""), ("bits/time.h", ""))) + (
+    (UAPI_6_12, "usr/include/asm-generic/ioctl.h", "asm-generic/ioctl.h"),
+    (UAPI_6_12, "usr/include/linux/futex.h", "linux/futex.h"),
+    (UAPI_6_12, "usr/lib/linux/uapi/x86/asm/prctl.h", "asm/prctl.h"),
+    (UAPI_6_12, "usr/lib/linux/uapi/x86/asm/unistd_64.h", ""))
+_LIBC_FUNCTIONS = (
+    "void *mmap(void *address, size_t length, int protection, int flags, int fd, long offset)",
+    "int munmap(void *address, size_t length)", "int madvise(void *address, size_t length, int advice)",
+    "int mprotect(void *address, size_t length, int protection)",
+    "int open(const char *path, int flags, ...)",
+    "int close(int fd)", "int ioctl(int fd, unsigned long request, ...)",
+    "long syscall(long number, ...)", "int poll(struct pollfd *fds, unsigned long count, int timeout_ms)",
+    "int eventfd(unsigned int value, int flags)", "int memfd_create(const char *name, unsigned int flags)",
+    "void *memcpy(void *destination, const void *source, size_t length)",
+    "void *memset(void *destination, int byte, size_t length)",
+    "int mlock(const void *address, size_t length)",
+)
 
 
 def _kfd(module: str, uapi: Package, folders: tuple[Folder, ...], notes: str) -> HeaderSet:
@@ -57,4 +79,20 @@ SETS = (
               (Header(UAPI_6_12, "usr/include/drm/amdgpu_drm.h", "drm/amdgpu_drm.h"),
                Header(UAPI_6_12, "usr/include/drm/drm.h")),
               _folders(UAPI_6_12), (*_DRM, _CORE_DRM), small=True),
+    HeaderSet("libc", "The C library's memory, file and waiting calls, and their numbers.",
+              tuple(Header(LIBC, f"usr/include/{file}", file) for file in _LIBC_FILES)
+              + tuple(Header(package, path, include) for package, path, include in _LIBC_NUMBERS),
+              (Folder(LIBC, "usr/include"), Folder(LIBC, "usr/include/x86_64-linux-gnu"),
+               *_folders(UAPI_6_12)),
+              (Constants((r"PROT_(NONE|READ|WRITE|EXEC)", r"MAP_\w+", r"MADV_\w+", r"MFD_\w+",
+                          r"O_(RDONLY|WRONLY|RDWR|CLOEXEC|"
+                          r"CREAT|EXCL|NONBLOCK|DIRECT|SYNC|DSYNC)", r"EFD_\w+",
+                          r"POLL(IN|OUT|PRI|ERR|HUP|NVAL)",
+                          r"CLOCK_(REALTIME|MONOTONIC|MONOTONIC_RAW|BOOTTIME)", r"_IOC_\w+",
+                          r"ARCH_(REQ|GET)_XCOMP_\w+",
+                          r"__NR_(arch_prctl|futex|membarrier|memfd_create|mbind)",
+                          r"FUTEX_(WAIT|WAKE|PRIVATE_FLAG)"), unsigned=(r"MAP_HUGE_\w+",)),
+               Records(names=("pollfd", "timespec"), functions=_LIBC_FUNCTIONS)),
+              preamble="#define _GNU_SOURCE", small=True,
+              notes="Call them through `ffi.dlopen(None)`."),
 )

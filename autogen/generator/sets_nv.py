@@ -1,13 +1,15 @@
 """Header sets of NVIDIA's kernel driver: resource manager (RM) and unified memory (UVM) structs and numbers.
 
-Debian carries the headers of two driver versions. Newer versions are those headers with the changed structs replaced by
-tables of ours, which name their source: the same files of NVIDIA's open-gpu-kernel-modules at that version's tag.
+Debian carries the headers of two driver versions. Newer versions are those headers with the changed structs
+replaced by tables of ours, which name their source: the same files of NVIDIA's open-gpu-kernel-modules at
+that version's tag.
 """
 from tiny.autogen.generator import sets_nv_tables, tables
 from tiny.autogen.generator.manifest import Constants, Folder, Header, HeaderSet, Records, Table
 from tiny.autogen.generator.packages import Package
 
-_KEEP = ("src/common/sdk/nvidia/inc", "src/common/inc", "kernel-open/nvidia-uvm/*.h", "kernel-open/common/inc",
+_KEEP = ("src/common/sdk/nvidia/inc", "src/common/inc", "kernel-open/nvidia-uvm/*.h",
+         "kernel-open/common/inc",
          "src/nvidia/arch/nvalloc/unix/include", "src/nvidia/generated/g_allclasses.h")
 V535 = Package("nvidia-open-gpu-kernel-modules", "source", "bookworm", _KEEP, component="contrib")
 V555 = Package("nvidia-open-gpu-kernel-modules", "source", "experimental", _KEEP, component="contrib")
@@ -15,13 +17,16 @@ _SDK = "src/common/sdk/nvidia/inc"
 _UNIX = "src/nvidia/arch/nvalloc/unix/include"
 
 _FILES = (
-    (_SDK, ("nvtypes.h", "nvgputypes.h", "nvos.h", "nvstatus.h", "nverror.h", "alloc/alloc_channel.h", "class/cl0000.h",
-            "class/cl0005.h", "class/cl0041.h", "class/cl0070.h", "class/cl0080.h", "class/cl2080.h", "class/cl2080_notification.h",
+    (_SDK, ("nvtypes.h", "nvgputypes.h", "nvos.h", "nvstatus.h", "nverror.h", "alloc/alloc_channel.h",
+            "class/cl0000.h",
+            "class/cl0005.h", "class/cl0041.h", "class/cl0070.h", "class/cl0080.h", "class/cl2080.h",
+            "class/cl2080_notification.h",
             "class/cl83de.h", "class/clb0b5sw.h", "class/clc56f.h", "class/clc86f.h", "class/clc361.h",
             "ctrl/ctrl0000/ctrl0000gpu.h", "ctrl/ctrl0000/ctrl0000system.h", "ctrl/ctrl0080/ctrl0080gpu.h",
             "ctrl/ctrl2080/ctrl2080gpu.h", "ctrl/ctrl2080/ctrl2080gr.h", "ctrl/ctrl2080/ctrl2080perf.h",
             "ctrl/ctrl2080/ctrl2080tmr.h", "ctrl/ctrl2080/ctrl2080ce.h", "ctrl/ctrl2080/ctrl2080event.h",
-            "ctrl/ctrl2080/ctrl2080fb.h", "ctrl/ctrlc36f.h", "ctrl/ctrla06c.h", "ctrl/ctrla06f/ctrla06fgpfifo.h",
+            "ctrl/ctrl2080/ctrl2080fb.h", "ctrl/ctrlc36f.h", "ctrl/ctrla06c.h",
+            "ctrl/ctrla06f/ctrla06fgpfifo.h",
             "ctrl/ctrl906f.h", "ctrl/ctrl83de/ctrl83dedebug.h")),
     (_UNIX, ("nv_escape.h", "nv-unix-nvos-params-wrappers.h")),
     ("kernel-open/common/inc", ("nv-ioctl-numbers.h", "nv-ioctl.h")),
@@ -36,9 +41,11 @@ _STRUCTS = (
     "nv_ioctl_alloc_os_event_t", "nv_ioctl_free_os_event_t", "nv_ioctl_rm_api_version_t", "nv_ioctl_xfer_t",
     "nv_ioctl_sys_params_t",
     # what an object is allocated with
-    "NV0000_ALLOC_PARAMETERS", "NV0005_ALLOC_PARAMETERS", "NV0080_ALLOC_PARAMETERS", "NV2080_ALLOC_PARAMETERS",
+    "NV0000_ALLOC_PARAMETERS", "NV0005_ALLOC_PARAMETERS", "NV0080_ALLOC_PARAMETERS",
+    "NV2080_ALLOC_PARAMETERS",
     "NV83DE_ALLOC_PARAMETERS", "NVB0B5_ALLOCATION_PARAMETERS", "NV_MEMORY_VIRTUAL_ALLOCATION_PARAMS",
-    "NV_MEMORY_ALLOCATION_PARAMS", "NV_VASPACE_ALLOCATION_PARAMETERS", "NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS",
+    "NV_MEMORY_ALLOCATION_PARAMS", "NV_VASPACE_ALLOCATION_PARAMETERS",
+    "NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS",
     "NV_CTXSHARE_ALLOCATION_PARAMETERS", "NV_CHANNEL_ALLOC_PARAMS", "NV_GR_ALLOCATION_PARAMETERS",
     "NV_HOPPER_USERMODE_A_PARAMS",
     # controls
@@ -65,17 +72,21 @@ _STRUCTS = (
     "UVM_VALIDATE_VA_RANGE_PARAMS", "UVM_CREATE_EXTERNAL_RANGE_PARAMS", "UVM_MAP_EXTERNAL_SPARSE_PARAMS",
 )
 _CLASSES = (r"NV01_(ROOT|ROOT_CLIENT|DEVICE_0|MEMORY_SYSTEM|MEMORY_LOCAL_USER|MEMORY_VIRTUAL)",
-            r"NV01_(MEMORY_SYSTEM_OS_DESCRIPTOR|EVENT_OS_EVENT)", r"NV20_SUBDEVICE_0", r"NV50_MEMORY_VIRTUAL", r"FERMI_VASPACE_A",
-            r"KEPLER_CHANNEL_GROUP_A", r"FERMI_CONTEXT_SHARE_A", r"GT200_DEBUGGER", r"MAXWELL_PROFILER_DEVICE",
+            r"NV01_(MEMORY_SYSTEM_OS_DESCRIPTOR|EVENT_OS_EVENT)", r"NV20_SUBDEVICE_0",
+            r"NV50_MEMORY_VIRTUAL", r"FERMI_VASPACE_A",
+            r"KEPLER_CHANNEL_GROUP_A", r"FERMI_CONTEXT_SHARE_A", r"GT200_DEBUGGER",
+            r"MAXWELL_PROFILER_DEVICE",
             r"(VOLTA|TURING|AMPERE|HOPPER|ADA)_(USERMODE_A|CHANNEL_GPFIFO_A|COMPUTE_[AB]|DMA_COPY_[AB])")
 _NUMBERS = (
-    r"NV_ESC_\w+", r"NV_IOCTL_(MAGIC|BASE)", r"NV_RM_API_VERSION_\w+", r"UVM_(DE|MM_)?INITIALIZE", r"UVM_(UN)?REGISTER_(GPU|GPU_VASPACE|CHANNEL)", r"UVM_(EN|DIS)ABLE_PEER_ACCESS",
+    r"NV_ESC_\w+", r"NV_IOCTL_(MAGIC|BASE)", r"NV_RM_API_VERSION_\w+", r"UVM_(DE|MM_)?INITIALIZE",
+    r"UVM_(UN)?REGISTER_(GPU|GPU_VASPACE|CHANNEL)", r"UVM_(EN|DIS)ABLE_PEER_ACCESS",
     r"UVM_MAP_EXTERNAL_(ALLOCATION|SPARSE)", r"UVM_UNMAP_EXTERNAL", r"UVM_FREE", r"UVM_PAGEABLE_MEM_ACCESS",
     r"UVM_(ALLOC_SEMAPHORE_POOL|VALIDATE_VA_RANGE|CREATE_EXTERNAL_RANGE|MAX_GPUS_V\d)",
-    r"NV0000_CTRL_CMD_(GPU_GET_(ATTACHED_IDS|PROBED_IDS|ID_INFO_V2)|GPU_ATTACH_IDS|SYSTEM_GET_BUILD_VERSION_V2)",
+    r"NV0000_CTRL_CMD_(GPU_GET_(ATTACHED_IDS|PROBED_IDS|ID_INFO_V2)|GPU_ATTACH_IDS)",
+    r"NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2",
     r"NV0080_CTRL_CMD_GPU_GET_CLASSLIST(_V2)?",
-    r"NV2080_CTRL_CMD_(GPU_GET_(GID_INFO|ENGINES_V2|NAME_STRING)|GR_GET_(INFO|TPC_MASK)|PERF_BOOST|TIMER_GET_TIME|"
-    r"CE_GET_CAPS_V2|FB_GET_INFO_V2|EVENT_SET_NOTIFICATION)",
+    r"NV2080_CTRL_CMD_GPU_GET_(GID_INFO|ENGINES_V2|NAME_STRING)", r"NV2080_CTRL_CMD_GR_GET_(INFO|TPC_MASK)",
+    r"NV2080_CTRL_CMD_(PERF_BOOST|TIMER_GET_TIME|CE_GET_CAPS_V2|FB_GET_INFO_V2|EVENT_SET_NOTIFICATION)",
     r"NV2080_CTRL_GR_INFO_INDEX_(SM_VERSION|MAX_WARPS_PER_SM|LITTER_NUM_(GPCS|TPC_PER_GPC|SM_PER_TPC))",
     r"NV2080_CTRL_EVENT_SET_NOTIFICATION_ACTION_\w+", r"NV2080_NOTIFIERS_RC_ERROR",
     r"NV2080_ENGINE_TYPE_(NULL|GRAPHICS|GR0|COPY\d)", r"NV2080_GPU_CMD_GPU_GET_GID_FLAGS_FORMAT_\w+",
@@ -87,12 +98,14 @@ _NUMBERS = (
     r"ROBUST_CHANNEL_(PREEMPTIVE_REMOVAL|GR_ERROR_SW_NOTIFY|CONTAINED_ERROR|GPU_HAS_FALLEN_OFF_THE_BUS)",
     r"NVC361_(NOTIFY_CHANNEL_PENDING|TIME_[01])",
 )
-_FLAGS = (r"NVOS02_FLAGS_(PHYSICALITY|LOCATION|COHERENCY|MAPPING)\w*", r"NVOS33_FLAGS_(CACHING_TYPE|MAPPING)\w*",
+_FLAGS = (r"NVOS02_FLAGS_(PHYSICALITY|LOCATION|COHERENCY|MAPPING)\w*",
+          r"NVOS33_FLAGS_(CACHING_TYPE|MAPPING)\w*",
           r"NVOS46_FLAGS_(PAGE_SIZE|CACHE_SNOOP|DMA_OFFSET_FIXED)\w*",
           r"NVOS32_ATTR_(PAGE_SIZE|LOCATION|PHYSICALITY|COHERENCY)\w*",
           r"NVOS32_ATTR2_(ZBC|GPU_CACHEABLE|PAGE_SIZE_HUGE|PROTECTION_USER)\w*")
-_ALLOCATE = (r"NVOS32_TYPE_(IMAGE|DMA|NOTIFIER)", r"NVOS32_ALLOC_FLAGS_(IGNORE_BANK_PLACEMENT|FIXED_ADDRESS_ALLOCATE|"
-             r"ALIGNMENT_HINT|ALIGNMENT_FORCE|MEMORY_HANDLE_PROVIDED|MAP_NOT_REQUIRED|PERSISTENT_VIDMEM|VIRTUAL)",
+_ALLOCATE = (r"NVOS32_TYPE_(IMAGE|DMA|NOTIFIER)", r"NVOS32_ALLOC_FLAGS_ALIGNMENT_(HINT|FORCE)",
+             r"NVOS32_ALLOC_FLAGS_(IGNORE_BANK_PLACEMENT|FIXED_ADDRESS_ALLOCATE|MEMORY_HANDLE_PROVIDED)",
+             r"NVOS32_ALLOC_FLAGS_(MAP_NOT_REQUIRED|PERSISTENT_VIDMEM|VIRTUAL)",
              r"NV_VASPACE_ALLOCATION_FLAGS_(IS_EXTERNALLY_OWNED|ENABLE_PAGE_FAULTING|NONE)",
              r"NV_CTXSHARE_ALLOCATION_(FLAGS_)?SUBCONTEXT_\w+")
 
@@ -102,14 +115,16 @@ def _headers(package: Package) -> tuple[Header, ...]:
 
 
 def _folders(package: Package) -> tuple[Folder, ...]:
-    return tuple(Folder(package, path) for path in (_SDK, f"{_SDK}/ctrl", "src/common/inc", "kernel-open/nvidia-uvm",
+    return tuple(Folder(package, path) for path in (_SDK, f"{_SDK}/ctrl", "src/common/inc",
+                                                    "kernel-open/nvidia-uvm",
                                                     "kernel-open/common/inc", _UNIX))
 
 
 def _structs(version: str, package: Package, headers: bool) -> HeaderSet:
     """The structs of one version, from its own headers or from the newest packaged ones and our tables."""
     declared = () if headers else sets_nv_tables.tables_of(version)
-    notes = "" if headers else ("No package carries this version's headers: the structs in TABLE are tables of ours, the others "
+    notes = "" if headers else ("No package carries this version's headers: the structs in TABLE are tables "
+                                "of ours, the others "
                                 "are those of nv_555.")
     return HeaderSet(f"nv_{version}",
                      f"RM and UVM structs of NVIDIA's driver, versions {sets_nv_tables.SPAN[version]}.",
@@ -125,5 +140,6 @@ SETS = (
                Table("FLAGS", tables.bit_ranges, _FLAGS))),
     _structs("535", V535, headers=True),
     _structs("555", V555, headers=True),
-    *(_structs(version, V555, headers=False) for version in ("550", "570", "575", "580", "590", "595", "610")),
+    *(_structs(version, V555, headers=False)
+      for version in ("550", "570", "575", "580", "590", "595", "610")),
 )

@@ -108,6 +108,10 @@ def methods(source, patterns: Sequence[str], prefix: str, words: Sequence[str] =
             method, field = name, ""
             rows[name] = (numbers[full], 0, {})
     chosen = {name: row for name, row in rows.items() if _matching(name, patterns)}
+    for _, _, fields in chosen.values():
+        for _, _, values in fields.values():
+            if values.keys() <= {"TRUE", "FALSE"}:            # says nothing that a one-bit field does not say
+                values.clear()
     for pattern in patterns:
         if not any(re.fullmatch(pattern, name) for name in chosen):
             raise HeaderError(f"no method of {prefix}* matches {pattern!r}; correct the manifest")

@@ -44,7 +44,7 @@ def c_program(built: Built) -> tuple[str, list[str]]:
         mask = 0xffffffff if value < 1 << 32 else 0xffffffffffffffff
         lines.append(f'  printf("%llx\\n", (unsigned long long)({name}) & {mask}ull);')
         expected.append(f"{value & mask:x}")
-    head = f"#include <stddef.h>\n#include <stdio.h>\n{built.source.text}\nint main(void) {{\n"
+    head = f"{built.source.text}\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n"
     return head + "\n".join(lines) + "\n  return 0;\n}\n", expected
 
 

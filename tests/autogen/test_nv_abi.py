@@ -25,7 +25,8 @@ def test_sizes_follow_the_version(struct):
 
 def test_610_moved_everything_after_the_inserted_handle():
     ffi = nv_abi.select("610.10").ffi
-    places = {name: ffi.offsetof("NV_CHANNEL_ALLOC_PARAMS", name) for name in ("hUserdMemory", "userdOffset", "engineType")}
+    members = ("hUserdMemory", "userdOffset", "engineType")
+    places = {name: ffi.offsetof("NV_CHANNEL_ALLOC_PARAMS", name) for name in members}
     assert places == {"hUserdMemory": 36, "userdOffset": 72, "engineType": 136}
 
 
@@ -40,5 +41,7 @@ def test_an_unknown_version_says_what_is_known_and_how_to_go_on():
 
 
 def test_a_layout_names_what_stands_behind_it():
-    assert nv_abi.origin(nv_abi.select("535.1"), "NVOS46_PARAMETERS").startswith("header: nvidia-open-gpu-kernel-modules")
-    assert nv_abi.origin(nv_abi.select("580.1"), "NVOS46_PARAMETERS").startswith("table: open-gpu-kernel-modules 580.65.06")
+    of_535 = nv_abi.origin(nv_abi.select("535.1"), "NVOS46_PARAMETERS")
+    of_580 = nv_abi.origin(nv_abi.select("580.1"), "NVOS46_PARAMETERS")
+    assert of_535.startswith("header: nvidia-open-gpu-kernel-modules")
+    assert of_580.startswith("table: open-gpu-kernel-modules 580.65.06")

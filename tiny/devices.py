@@ -38,9 +38,8 @@ def listing(found: list[DeviceStatus], default: str) -> str:
 def main(arguments: list[str]) -> int:
     """Print the listing; 0 if the default device opens, otherwise 2."""
     if arguments:
-        print(
-            f"usage: python -m tiny devices\n\n{main.__doc__}\nA star marks the default device, which DEV=NAME changes."
-        )
+        print("usage: python -m tiny devices", "", "Every kind of device, whether it opens, and if not, why.",
+              "A star marks the default, which DEV=NAME changes.", sep="\n")
         return 0 if arguments in (["-h"], ["--help"]) else 2
     default, found = Device.DEFAULT, hcq.device.describe()
     print(listing(found, default))

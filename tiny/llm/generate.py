@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tiny import GlobalCounters, Tensor, TinyJit, Variable, dtypes
+from tiny.ir.integer import Integer
 from tiny.llm.errors import ModelError
 from tiny.llm.models import Llama
 
@@ -41,7 +42,7 @@ class Generator:
         self._start = Variable("start", 0, model.rows - 1)
         self._counts = {rows: Variable(f"count{rows}", 1, rows) for rows in CHUNKS}
 
-    def _step(self, ids: Tensor, start: Variable, count: Variable | None = None) -> Tensor:
+    def _step(self, ids: Tensor, start: Integer, count: Integer | None = None) -> Tensor:
         """The token (1,) that follows the `count`-th of `ids`."""
         logits = self.model(ids, start, 1 if count is None else count)
         if self._temperature is not None:  # the largest of logits / T + Gumbel noise is such a draw

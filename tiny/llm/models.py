@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiny import Tensor, Variable, dtypes
+from tiny import Tensor, dtypes
+from tiny.ir.integer import Integer
 from tiny.llm.errors import ModelError
 
 # names of the weights, those of llama.cpp's GGUF files: gguf-py, constants.py,
@@ -99,7 +100,7 @@ class Rotary:
         self._sin = Tensor(np.sin(angles).astype(np.float32)).realize()
         self._interleaved = config.interleaved
 
-    def __call__(self, x: Tensor, start: Variable) -> Tensor:
+    def __call__(self, x: Tensor, start: Integer) -> Tensor:
         """x (rows, heads, head_size), whose first row stands at position `start`."""
         rows, heads, size = x.shape
         cos, sin = (table[start:start + rows].reshape(rows, 1, size // 2) for table in (self._cos, self._sin))
@@ -132,7 +133,7 @@ class Layer:
         self._keys = Tensor.empty(rows, config.kv_heads, config.head_size, dtype=dtypes.float32).realize()
         self._values = Tensor.empty(rows, config.kv_heads, config.head_size, dtype=dtypes.float32).realize()
 
-    def __call__(self, x: Tensor, start: Variable, mask: Tensor | None) -> Tensor:
+    def __call__(self, x: Tensor, start: Integer, mask: Tensor | None) -> Tensor:
         """x (rows, width) at positions start ...; mask (rows, start + rows) says what each row may see."""
         x = x + self._attend(
             rms_norm(x, self._weights["attn_norm.weight"], self._config.epsilon), start, mask
@@ -141,7 +142,7 @@ class Layer:
         gated = linear(h, self._weights, "ffn_gate").silu() * linear(h, self._weights, "ffn_up")
         return x + linear(gated, self._weights, "ffn_down")
 
-    def _attend(self, h: Tensor, start: Variable, mask: Tensor | None) -> Tensor:
+    def _attend(self, h: Tensor, start: Integer, mask: Tensor | None) -> Tensor:
         rows, groups, size = h.shape[0], self._config.kv_heads, self._config.head_size
         q = self._rotary(linear(h, self._weights, "attn_q").reshape(rows, -1, size), start)
         k = self._rotary(linear(h, self._weights, "attn_k").reshape(rows, groups, size), start)
@@ -174,7 +175,7 @@ class Llama:
         rotary = Rotary(config, rows)
         self._layers = [Layer(config, weights, i, rotary, rows) for i in progress(range(config.layers))]
 
-    def __call__(self, ids: Tensor, start: Variable, count: Variable | int) -> Tensor:
+    def __call__(self, ids: Tensor, start: Integer, count: Integer) -> Tensor:
         """Logits (1, vocabulary) after the `count`-th of `ids` (rows,), which stand at positions start ...
 
         Rows past `count` are padding: what they leave in the cache is overwritten before anything may look

@@ -172,7 +172,7 @@ def _byte_level(vocabulary: dict[str, int], metadata: dict):
     pre = metadata.get("tokenizer.ggml.pre", "default")
     if pre not in _WORDS:
         raise ModelError(f"tokenizer: word splitting {pre!r} is not known; supported: {', '.join(_WORDS)}")
-    merges = [tuple(merge.split(" ", 1)) for merge in metadata["tokenizer.ggml.merges"]]
+    merges = [tuple(merge.split(" ", 1)) for merge in metadata.get("tokenizer.ggml.merges", ())]
     backend = tokenizers.Tokenizer(
         models.BPE(vocab=vocabulary, merges=merges, ignore_merges=pre in _KEEPS_WHOLE_WORDS)
     )

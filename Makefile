@@ -4,7 +4,7 @@ PROMPT ?= The capital of France is
 FLAGS  ?= --ids
 PYTEST := $(PYTHON) -m pytest -n auto --dist worksteal -p no:benchmark
 
-.PHONY: run test test-all test-oracles bench lint setup setup-test setup-oracle
+.PHONY: run test test-all test-oracles bench lint bindings bindings-check setup setup-test setup-oracle
 
 run: setup            ## let SmolLM2 go on with $(PROMPT)
 	@$(PYTHON) -m tiny generate --prompt "$(PROMPT)" $(FLAGS)
@@ -23,6 +23,12 @@ bench: setup-test     ## measure; nothing else should run meanwhile
 
 lint: setup-test
 	@$(PYTHON) -m ruff check .
+
+bindings: setup-test  ## regenerate tiny.autogen from freshly downloaded header packages
+	@$(PYTHON) -m tiny.autogen
+
+bindings-check: setup-test  ## fail if tiny.autogen is not what its headers say
+	@$(PYTHON) -m tiny.autogen --check
 
 setup setup-test setup-oracle:
 	@scripts/setup.sh $(patsubst setup-%,%,$(patsubst setup,run,$@))

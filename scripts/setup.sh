@@ -44,16 +44,17 @@ llvm_packages() {
   fi
   [ -n "$release" ] || { echo clang; return; }
   echo "clang-$release"
-  [ "$level" = run ] || echo "lld-$release llvm-$release"
+  [ "$level" = run ] || echo "lld-$release llvm-$release libclang1-$release"
 }
 
 has_clang() { compgen -c clang | grep -qE '^clang(-[0-9]+)?$'; }
 has_llvm_tools() { compgen -c llvm-mc | grep -qE '^llvm-mc(-[0-9]+)?$' && compgen -c ld.lld | grep -q '^ld.lld'; }
+has_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang*.so*" >/dev/null; }
 
 missing_packages() {
   [ -n "$(find_python)" ] || echo python3
   "$(find_python || echo false)" -c 'import ensurepip' 2>/dev/null || echo python3-venv
-  if ! has_clang || { [ "$level" != run ] && ! has_llvm_tools; }; then
+  if ! has_clang || { [ "$level" != run ] && { ! has_llvm_tools || ! has_libclang; }; }; then
     llvm_packages
   fi
   [ "$level" = run ] || [ -d /usr/share/datasets/fashion-mnist ] || echo dataset-fashion-mnist

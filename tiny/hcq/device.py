@@ -160,6 +160,11 @@ def open(name: str | None = None) -> Device:
     return device
 
 
+def opened() -> list[Device]:
+    """The devices that are open."""
+    return list(_opened.values())
+
+
 def describe() -> list[DeviceStatus]:
     """Every kind, built or not, after trying to open it."""
     found = []

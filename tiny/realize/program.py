@@ -1,5 +1,6 @@
 """Kernels become loaded programs: schedule, lower, render, compile, load. Each distinct kernel is made once."""
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
 from tiny.ir.integer import Integer, expression, prod
 from tiny.ir.node import Node, toposort
+from tiny.realize.counters import GlobalCounters
 from tiny.render import c
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower
@@ -50,7 +52,9 @@ def compile_kernels(kernels: Sequence[tuple[Kernel, int]], device_name: str) -> 
 def _compile_missing(keys: list[tuple], device_name: str) -> None:
     device = devices.open(device_name)
     made = [prepare(kernel, pointers, device.target, plain) for kernel, pointers, _, plain in keys]
+    start = time.perf_counter()
     objects = device.compile([Source(one.name, one.source, c.PRELUDE) for one in made])
+    GlobalCounters.compile_time_s += time.perf_counter() - start
     for key, one, code in zip(keys, made, objects, strict=True):
         program = device.load(code, one.name)
         _compiled[key] = Compiled(one.name, program, one.variables, one.groups, one.operations, one.source)

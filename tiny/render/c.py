@@ -238,8 +238,13 @@ class CDialect:
     def extreme(self, node: Node) -> str:
         """MAX and MIN of integers, as positions need them."""
         sign = ">" if node.op is ops.MAX else "<"
-        a, b = (self.ref(s) for s in node.src)
-        return f"{a} {sign} {b} ? {a} : {b}"
+        if not node.shape:
+            a, b = (self.ref(s) for s in node.src)
+            return f"{a} {sign} {b} ? {a} : {b}"
+        a, b = (self.spread(s, node, self.kind(node)) for s in node.src)
+        bits = self.vector(f"i{self.kind(node)[1:]}", node.shape[0])
+        mask = f"({bits})({a} {sign} {b})"
+        return f"({self.type(node)})(({mask} & ({bits}){a}) | (~{mask} & ({bits}){b}))"
 
     def lanes(self, node: Node) -> str:
         return f"({self.type(node)}){{{', '.join(str(n) for n in range(node.arg))}}}"
@@ -297,7 +302,7 @@ class CDialect:
             self.line(f"for (i64 {name} = (i64)begin; {name} < (i64)end; {name}++) {{")
             self.depth += 1
         elif op is ops.LOOP:
-            name = self.name(node, "i")
+            name = self.name(node, "k")
             kind = self.kind(node.src[0])
             self.line(f"for ({kind} {name} = 0; {name} < {self.ref(node.src[0])}; {name}++) {{")
             self.depth += 1

@@ -2,6 +2,7 @@
 from collections.abc import Callable
 
 from tiny.ir import ops
+from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node
 
 OPENERS = (ops.GROUP, ops.LOOP, ops.IF)
@@ -19,7 +20,8 @@ class _Scope:
 class Scopes:
     """Collects instructions in nested scopes and flattens them at the end.
 
-    simplify(node) -> node: turns one arithmetic node, whose operands are simplified, into operations dialects know.
+    simplify(node) -> node: turns one arithmetic node, whose operands are simplified, into operations dialects know;
+    positions are simple as they are.
     A LOAD stays inside scopes that may not run at all; a LOAD from memory the kernel itself writes stays where it is
     asked for, and is repeated after each store.
     """
@@ -83,7 +85,7 @@ class Scopes:
                 continue
             src = tuple(self._simple.get(s, s) for s in current.src)
             rebuilt = current if src == current.src else Node(current.op, current.dtype, src, current.arg)
-            simple = self.simplify(rebuilt)
+            simple = rebuilt if rebuilt.dtype is dtypes.index else self.simplify(rebuilt)
             self._simple[current] = simple
             self._emit_tree(simple)
         return self._simple[node]

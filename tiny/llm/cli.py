@@ -161,4 +161,4 @@ def closing_line(name: str, device: str, figures: Figures) -> str:
     return (f"{name} on {device}: prompt {figures.prompt_tokens} tokens at {speed[0]}, decode "
             f"{figures.decoded_tokens} at {speed[1]}; {figures.kernels} kernels in {figures.submissions} "
             f"submission{plural} per token; memory {peak_mb:.0f} MB, device "
-            f"{GlobalCounters.mem_used / 1e6:.0f} MB; compiling {GlobalCounters.compile_time_s:.1f} s")
+            f"{Device[device].allocator.held / 1e6:.0f} MB; compiling {GlobalCounters.compile_time_s:.1f} s")

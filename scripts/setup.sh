@@ -49,7 +49,7 @@ llvm_packages() {
 
 has_clang() { compgen -c clang | grep -qE '^clang(-[0-9]+)?$'; }
 has_llvm_tools() { compgen -c llvm-mc | grep -qE '^llvm-mc(-[0-9]+)?$' && compgen -c ld.lld | grep -q '^ld.lld'; }
-has_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang*.so*" >/dev/null; }
+has_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang-[0-9]*" >/dev/null; }
 
 missing_packages() {
   [ -n "$(find_python)" ] || echo python3

@@ -12,7 +12,7 @@ from tiny.ir.dtype import DType, dtypes
 from tiny.ir.integer import Integer, expression, prod
 from tiny.ir.node import Node, toposort
 from tiny.realize.counters import GlobalCounters
-from tiny.render import c
+from tiny.render import dialects
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower
 from tiny.schedule import heuristic
@@ -53,7 +53,8 @@ def _compile_missing(keys: list[tuple], device_name: str) -> None:
     device = devices.open(device_name)
     made = [prepare(kernel, pointers, device.target, plain) for kernel, pointers, _, plain in keys]
     start = time.perf_counter()
-    objects = device.compile([Source(one.name, one.source, c.PRELUDE) for one in made])
+    prelude = dialects.named(device.target.dialect).prelude
+    objects = device.compile([Source(one.name, one.source, prelude) for one in made])
     GlobalCounters.compile_time_s += time.perf_counter() - start
     for key, one, code in zip(keys, made, objects, strict=True):
         program = device.load(code, one.name)
@@ -78,7 +79,8 @@ def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) 
     lowered = lower(merged, schedule, decompose)
     variables = tuple(sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg))
     name = kernel_name(merged)
-    source = c.render(name, lowered.instructions, pointer_types(kernel, pointers), variables)
+    render = dialects.named(target.dialect).render
+    source = render(name, lowered.instructions, pointer_types(kernel, pointers), variables)
     return Prepared(name, source, schedule, variables, lowered.groups, _operations(kernel))
 
 

@@ -23,11 +23,13 @@ class Device:
 
     name       canonical: CPU, or CPU:1 for the second       target     what it can do
     io         the provider its system calls go through      allocator  its memory
+    lost       why it cannot be used any more, else None
     """
     name: str
     target: Target
     io: io.Provider
     allocator: Allocator
+    lost: DeviceError | None = None
 
     def allocate(self, nbytes: int) -> Buffer:
         """A buffer of `nbytes`, not cleared, aligned to 64 bytes. OutOfMemory if there is no room."""
@@ -65,15 +67,21 @@ class Device:
         """
         raise NotImplementedError
 
+    def reset(self) -> None:
+        """Drop what was submitted and has not finished, also a kernel that never ends; who waits gets an
+        error.
+
+        Buffers and programs stay. DeviceError if the device could not be brought back.
+        """
+        raise NotImplementedError
+
     def close(self) -> None:
         """Stop the device's threads; it must not be used any more."""
 
     def check_usable(self) -> None:
-        """ForkedError in a child of the process that opened the device."""
-        if self.name in _lost_in_fork:
-            raise ForkedError(f"{self.name}: the device was opened before this process was forked, and its "
-                              "queues stay with the parent; start children with the `spawn` method, or use "
-                              "the device only after forking")
+        """ForkedError in a child of the process that opened the device, DeviceError after a failed reset."""
+        if self.lost is not None:
+            raise self.lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,6 @@ OTHER_NAMES = {"CUDA": "NV", "NVIDIA": "NV", "HIP": "AMD", "ROCM": "AMD", "MPS":
                "LLVM": "CPU", "GPU": "NV or AMD", "HOST": "CPU"}
 _kinds: dict[str, DeviceKind] = {}
 _opened: dict[str, Device] = {}
-_lost_in_fork: set[str] = set()
 _lock = threading.Lock()
 
 
@@ -182,7 +189,10 @@ def describe() -> list[DeviceStatus]:
 def _after_fork_in_child() -> None:
     global _lock
     _lock = threading.Lock()
-    _lost_in_fork.update(_opened)
+    for name, device in _opened.items():
+        device.lost = ForkedError(f"{name}: the device was opened before this process was forked, and its "
+                                  "queues stay with the parent; start children with the `spawn` method, or "
+                                  "use the device only after forking")
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

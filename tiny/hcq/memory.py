@@ -64,8 +64,10 @@ class Buffer:
         self.readonly = owner is not None and owner.readonly
 
     def __del__(self):
-        if self._block or self._owner is not None:
-            self.device.allocator.dropped(self.address, self._block, self._owner)
+        if self._block:
+            self.device.allocator.give_back(self.address, self._block)
+        if self._owner is not None:
+            self.device.allocator.retire(self._owner)
 
     def __repr__(self) -> str:
         return f"Buffer({self.device.name}, {self.address:#x}, {self.size} bytes)"
@@ -135,7 +137,7 @@ class Allocator:
         self._lock = threading.Lock()
         self._free: dict[int, deque[tuple[int, int]]] = {}  # size class -> (address, point of its last use)
         self._dropped: deque[tuple] = deque()               # what __del__ left here; appending is atomic
-        self._lent: deque[tuple[int, HostMemory]] = deque()
+        self._retired: deque[tuple[int, object]] = deque()
         self._slab, self._slab_left = 0, 0
         self.held = 0                                       # bytes handed out
         self.kept = 0                                       # bytes of freed large blocks
@@ -163,9 +165,15 @@ class Allocator:
             events.emit(events.Allocated(self.device, address, size, self.held))
         return address, block, ready
 
-    def dropped(self, address: int, block: int, owner) -> None:
-        """A buffer is gone; called from __del__, so it takes no lock."""
-        self._dropped.append((address, block, owner, self._submitted()))
+    def give_back(self, address: int, block: int) -> None:
+        """A buffer is gone. Called from __del__, so it takes no lock."""
+        self._dropped.append((address, block, self._submitted()))
+
+    def retire(self, owner: object) -> None:
+        """Keep `owner` until what was submitted so far has finished. Called from __del__, so it takes no
+        lock.
+        """
+        self._retired.append((self._submitted(), owner))
 
     def trim(self) -> None:
         """Give the freed large blocks that no command uses any more back to the system."""
@@ -175,18 +183,15 @@ class Allocator:
 
     def _collect(self) -> None:
         while self._dropped:
-            address, block, owner, point = self._dropped.popleft()
-            if owner is not None:
-                self._lent.append((point, owner))
-                continue
+            address, block, point = self._dropped.popleft()
             self._free.setdefault(block, deque()).append((address, point))
             self.held -= block
             self.kept += block if block >= LARGE else 0
             if events.listeners:
                 events.emit(events.Allocated(self.device, address, -block, self.held))
         completed = self._completed()
-        while self._lent and self._lent[0][0] <= completed:
-            self._lent.popleft()
+        while self._retired and self._retired[0][0] <= completed:
+            self._retired.popleft()
         if self.kept > max(KEPT, self.held):
             self._release(self.kept - max(KEPT, self.held))
 

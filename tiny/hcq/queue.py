@@ -33,6 +33,10 @@ class Program:
     def __init__(self, name: str, address: int, device, image):
         self.name, self.address, self.device, self.image = name, address, device, image
 
+    def __del__(self):
+        if self.device is not None:
+            self.device.allocator.retire(self.image)        # commands in flight may still run it
+
     def __repr__(self) -> str:
         return f"Program({self.name}, {self.device.name}, {self.address:#x})"
 

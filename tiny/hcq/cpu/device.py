@@ -14,7 +14,7 @@ from tiny.hcq.cpu.loader import MACHINES, Image
 from tiny.hcq.cpu.packets import Command, Execute, ProgramRecord, c_header
 from tiny.hcq.cpu.recorder import CpuRecorder
 from tiny.hcq.device import Device, DeviceKind
-from tiny.hcq.errors import CommandError, DeviceUnavailable, KernelFault, WaitTimeout
+from tiny.hcq.errors import CommandError, DeviceError, DeviceUnavailable, KernelFault, WaitTimeout
 from tiny.hcq.memory import Allocator
 from tiny.hcq.queue import Program, Template
 from tiny.target import Target
@@ -49,7 +49,7 @@ class CpuDevice(Device):
         self._images: weakref.WeakValueDictionary[bytes, Image] = weakref.WeakValueDictionary()
         self._programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()                       # held while commands are put into the ring
-        self._failures: list[tuple[int, int, CommandError]] = []
+        self._failures: list[tuple[int, int, DeviceError]] = []
         with open(os.path.join(os.path.dirname(__file__), "worker.c")) as file:
             worker = Source("worker", c_header() + file.read(), WORKER_PREAMBLE)
         self._engine = Engine(self._image(self.compile([worker])[0]), threads, self.io)
@@ -181,7 +181,8 @@ class CpuDevice(Device):
         doing = f"in kernel {kernel}, command {short}" if kernel else f"at command {short}"
         text = (f"{self.name}: the compute queue did not reach point {value} in {limit_ns // 1_000_000} ms; "
                 f"its signal is {state.completed} and it is {doing}. Raise TIMEOUT_MS if that is only slow; "
-                "if it never ends, find its loop with CHECK=1 and its submission with JIT=2")
+                "if it never ends, find its loop with CHECK=1 and its submission with JIT=2; "
+                "reset() of the device drops it")
         return WaitTimeout(text, f"{self.name} compute", str(command), kernel, state.completed, value)
 
     def _raise_failure(self) -> None:
@@ -199,9 +200,23 @@ class CpuDevice(Device):
             text = (f"{queue}: the ring holds no known command at {state.error_at:#x}; a kernel or the "
                     "program wrote over it: look for an index out of bounds with CHECK=1")
             error = CommandError(text, queue, str(command), kernel)
-        self._failures.append((state.completed + 1, self.submitted, error))
-        self._engine.skip(self.submitted)
+        self._give_up(error)
         raise error
+
+    def _give_up(self, error: DeviceError) -> None:
+        """Drop what was submitted; whoever waits for it gets `error`. The caller holds the lock."""
+        self._failures.append((self._engine.completed[0] + 1, self.submitted, error))
+        if not self._engine.abort(self.submitted):
+            self.lost = DeviceError(f"{self.name}: a thread does not come back from its command, and the "
+                                    f"device is of no use any more; start the process again ({error})")
+
+    def reset(self) -> None:
+        """Drop what was submitted and has not finished, also a kernel that never ends; see Device.reset."""
+        with self._lock:
+            self.check_usable()
+            if self._engine.completed[0] < self.submitted:
+                self._give_up(DeviceError(f"{self.name}: the submission was dropped by reset()"))
+        self.check_usable()
 
     @property
     def fault_address(self) -> int:

@@ -5,7 +5,8 @@ import os
 
 from tiny.hcq import io
 from tiny.hcq.cpu.loader import Image
-from tiny.hcq.cpu.packets import Command, State
+from tiny.hcq.cpu.packets import Agent, Command, State
+from tiny.hcq.errors import DeviceError
 from tiny.hcq.layout import LayoutError
 
 RING_BYTES = 1 << 20
@@ -14,7 +15,7 @@ STOP_LIMIT_NS = 200_000_000
 
 class ErrorCode(enum.IntEnum):
     """State.error, set by worker.c."""
-    NONE, BAD_OPCODE, KERNEL_FAULT = range(3)
+    NONE, BAD_OPCODE, KERNEL_FAULT, ABORTED = range(4)
 
 
 class WaitResult(enum.IntEnum):
@@ -31,13 +32,14 @@ class Engine:
     """
     def __init__(self, image: Image, threads: int, provider: io.Provider):
         self._io, self._image = provider, image
-        size = -(-State.size_bytes // io.PAGE) * io.PAGE
-        self.state = provider.mmap(size)
+        background = max(1, threads - 1)
+        self.state = provider.mmap(State.size_bytes + background * Agent.size_bytes)
+        self._agents = self.state + State.size_bytes
         self._memory = provider.view(self.state, State.size_bytes)
         self._ring_address = _mirrored_ring(provider)
         self._ring = provider.view(self._ring_address, 2 * RING_BYTES)
         State.encode(self._memory, 0, ring=self._ring_address, ring_mask=RING_BYTES - 1, threads=threads,
-                     background=max(1, threads - 1))
+                     background=background)
         words = self._memory.cast("Q")
         self.completed = words[State.completed.offset // 8:][:1]
         self._consumed = words[State.consumed.offset // 8:][:1]
@@ -47,16 +49,19 @@ class Engine:
         self.written = 0
         self.pid = os.getpid()
         self._bind(image)
-        self.started = self._start(self.state)
+        if self._start(self.state, self._agents) < background:
+            self.stop()
+            raise DeviceError(f"CPU: {background} threads could not be started; set THREADS to a smaller "
+                              "number, or raise the limit, see `ulimit -u`")
 
     def _bind(self, image: Image) -> None:
         u32, u64, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
         # PYFUNCTYPE keeps the interpreter's lock: for calls that return at once
-        self._start = ctypes.PYFUNCTYPE(u32, pointer)(image.symbol("tiny_start"))
+        self._start = ctypes.PYFUNCTYPE(u32, pointer, pointer)(image.symbol("tiny_start"))
         self._doorbell = ctypes.PYFUNCTYPE(None, pointer, u64, u32)(image.symbol("tiny_doorbell"))
         self._stop = ctypes.CFUNCTYPE(u32, pointer, u64)(image.symbol("tiny_stop"))
         self._wait = ctypes.CFUNCTYPE(u32, pointer, pointer, u64, u64)(image.symbol("tiny_wait"))
-        self._skip = ctypes.CFUNCTYPE(u32, pointer, u64, u64)(image.symbol("tiny_skip"))
+        self._abort = ctypes.CFUNCTYPE(u32, pointer, pointer, u64, u64)(image.symbol("tiny_abort"))
 
     @property
     def failed(self) -> bool:
@@ -96,9 +101,12 @@ class Engine:
         except LayoutError:
             return None
 
-    def skip(self, completed: int, limit_ns: int = STOP_LIMIT_NS) -> bool:
-        """After an error: drop the commands in the ring. False if a thread is still inside one."""
-        return bool(self._skip(self.state, completed, limit_ns))
+    def abort(self, completed: int) -> bool:
+        """Give up the commands in the ring, also one that never ends; the timeline goes on to `completed`.
+
+        False if a thread could not be brought out of its command.
+        """
+        return bool(self._abort(self.state, self._agents, completed, STOP_LIMIT_NS))
 
     def stop(self) -> bool:
         """End the threads. False if one is still inside a command; its memory then stays mapped."""

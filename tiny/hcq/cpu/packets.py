@@ -74,6 +74,7 @@ class State(Struct, dwords=192):
     ticket     job number << 32 | next chunk to take  done       chunks finished
     event      futex that sleepers wait on, counted up to wake them
     sleeping   threads asleep, `deep` of them without a limit, `waiting` of them callers of tiny_wait
+    callers    commands that callers of tiny_wait are inside of
     fault_*    written by a kernel in checked mode: a code that is not 0, then what it has to say
     """
     written = u64(0)
@@ -97,6 +98,7 @@ class State(Struct, dwords=192):
     waiting = u32(130)
     alive = u32(131)
     stop = u32(132)
+    callers = u32(133)
     ring = u64(144)
     ring_mask = u64(146)
     background = u32(148)
@@ -107,12 +109,24 @@ class State(Struct, dwords=192):
     fault_2 = u64(166)
 
 
+class Agent(Struct, dwords=32):
+    """One background thread. inside: 1 while it runs a command; jump: where tiny_abort makes it go on."""
+    state = u64(0)
+    thread = u32(2)
+    inside = u32(3)
+    jump_0 = u64(4)
+    jump_1 = u64(6)
+    jump_2 = u64(8)
+    jump_3 = u64(10)
+    jump_4 = u64(12)
+
+
 PACKETS = (Nop, Execute, Copy, Signal, Wait, Timestamp, Barrier)
 
 
 def c_header() -> str:
     """The declarations of this file in C: a struct for each, accessors for bit fields, opcodes."""
-    parts = [_c_struct(layout) for layout in (Command, *PACKETS, ProgramRecord, State)]
+    parts = [_c_struct(layout) for layout in (Command, *PACKETS, ProgramRecord, State, Agent)]
     parts += [f"#define {packet.__name__.upper()} {packet.fixed['op']}" for packet in PACKETS]
     return "\n".join(parts) + "\n"
 

@@ -15,7 +15,8 @@
 
 enum { SPIN_NS = 50000, NAP_NS = 1000000, NAPS = 50, COPY_CHUNK = 1 << 18, CHUNKS_A_THREAD = 4 };
 enum { CONTINUE, IDLE, REACHED, REFUSED, FAULTED };            /* why a leader goes on or stops */
-enum { BAD_OPCODE = 1, KERNEL_FAULT = 2 };                     /* State.error, see ErrorCode in engine.py */
+enum { BAD_OPCODE = 1, KERNEL_FAULT = 2, ABORTED = 3 };        /* State.error, see ErrorCode in engine.py */
+enum { ABORT_SIGNAL = 52 };                                    /* sent to a thread whose command is given up */
 enum { WAIT_REACHED, WAIT_TIME_PASSED, WAIT_ERROR };           /* results of tiny_wait */
 
 typedef void (*Kernel)(const u64 *arguments, u64 begin, u64 end);
@@ -29,15 +30,19 @@ void *memcpy(void *destination, const void *source, u64 size);
 int pthread_create(u64 *thread, const void *attributes, void *(*start)(void *), void *argument);
 int pthread_detach(u64 thread);
 int pthread_sigmask(int how, const u64 *set, u64 *old);
+int sigaction(int number, const void *action, void *old);
+int getpid(void);
+
+/* `agent` below is the background thread that runs a function, 0 where a caller of tiny_wait runs it. */
 
 #if defined(__x86_64__)
-enum { SYS_FUTEX = 202 };
+enum { SYS_FUTEX = 202, SYS_GETTID = 186, SYS_RT_TGSIGQUEUEINFO = 297 };
 static void relax(void) { __builtin_ia32_pause(); }
 static u32 float_mode(void) { return __builtin_ia32_stmxcsr(); }
 static void set_float_mode(u32 mode) { __builtin_ia32_ldmxcsr(mode); }
 enum { DEFAULT_FLOAT_MODE = 0x1f80 };                          /* round to nearest, no trap, keep denormals */
 #elif defined(__aarch64__)
-enum { SYS_FUTEX = 98 };
+enum { SYS_FUTEX = 98, SYS_GETTID = 178, SYS_RT_TGSIGQUEUEINFO = 240 };
 static void relax(void) { __asm__ volatile("yield"); }
 static u32 float_mode(void) { u64 mode; __asm__ volatile("mrs %0, fpcr" : "=r"(mode)); return (u32)mode; }
 static void set_float_mode(u32 mode) { __asm__ volatile("msr fpcr, %0" : : "r"((u64)mode)); }
@@ -66,9 +71,30 @@ static void sleep_on_event(State *s, u32 seen, u64 limit_ns)
     syscall(SYS_FUTEX, &s->event, 128, seen, limit_ns ? &limit : 0, 0, 0);      /* FUTEX_WAIT | PRIVATE */
 }
 
-static u32 try_lead(State *s)
+/* The leader is 1 if it is a caller of tiny_wait, 2 if it is a background thread. */
+static u32 try_lead(State *s, Agent *agent)
 {
-    return !LOAD(&s->leader) && !__atomic_exchange_n(&s->leader, 1, __ATOMIC_ACQUIRE);
+    u32 nobody = 0;
+    return !LOAD(&s->leader) &&
+           __atomic_compare_exchange_n(&s->leader, &nobody, agent ? 2 : 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+}
+
+/* Mark that the thread runs something that may have to be given up; returns what to hand to leave(). */
+static u32 enter(State *s, Agent *agent)
+{
+    if (!agent)
+        return ADD(&s->callers, 1);
+    u32 before = agent->inside;
+    STORE(&agent->inside, 1);
+    return before;
+}
+
+static void leave(State *s, Agent *agent, u32 before)
+{
+    if (agent)
+        STORE(&agent->inside, before);
+    else
+        ADD(&s->callers, -1);
 }
 
 /* Wake a background thread if commands are waiting that it would not look at by itself in time. */
@@ -83,6 +109,12 @@ static void nudge(State *s)
 
 /* -- jobs: a command with several groups, cut into chunks that any thread may take ------------------------------ */
 
+static void close_job(State *s)
+{
+    STORE(&s->ticket, ((LOAD(&s->ticket) >> 32) + 1) << 32 | 0xffffffffu);
+    FENCE();
+}
+
 static u32 job_is_open(State *s)
 {
     return (u32)LOAD(&s->ticket) < LOAD(&s->chunks);
@@ -90,7 +122,7 @@ static u32 job_is_open(State *s)
 
 /* Take chunks of the open job until none is left; 1 if there was any. The fields are valid for the ticket they were
    read with: a new job first makes the ticket impossible, and the exchange fails if the ticket has changed. */
-static u32 help(State *s, u32 caller)
+static u32 help(State *s, Agent *agent)
 {
     u32 helped = 0;
     u64 ticket = LOAD(&s->ticket);
@@ -99,19 +131,21 @@ static u32 help(State *s, u32 caller)
         Kernel kernel = (Kernel)LOAD(&s->kernel);
         const u64 *arguments = (const u64 *)LOAD(&s->arguments);
         u64 groups = LOAD(&s->groups), chunk = LOAD(&s->chunk);
-        if (index >= LOAD(&s->chunks) || (caller && !LOAD(&s->trusted)))
+        if (index >= LOAD(&s->chunks) || (!agent && !LOAD(&s->trusted)))
             return helped;
         if (!__atomic_compare_exchange_n(&s->ticket, &ticket, ticket + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
         u64 begin = index * chunk, end = begin + chunk < groups ? begin + chunk : groups;
+        u32 before = enter(s, agent);
         kernel(arguments, begin, end);
         ADD(&s->done, 1);
+        leave(s, agent, before);
         helped = 1;
         ticket = LOAD(&s->ticket);
     }
 }
 
-static void run(State *s, Kernel kernel, const u64 *arguments, u64 groups, u32 trusted)
+static void run(State *s, Agent *agent, Kernel kernel, const u64 *arguments, u64 groups, u32 trusted)
 {
     if (groups <= 1 || s->threads == 1) {
         if (groups)
@@ -121,9 +155,7 @@ static void run(State *s, Kernel kernel, const u64 *arguments, u64 groups, u32 t
     u64 wanted = (u64)s->threads * CHUNKS_A_THREAD;
     u64 chunk = groups < wanted ? 1 : (groups + wanted - 1) / wanted;
     u64 chunks = (groups + chunk - 1) / chunk;
-    u64 number = (LOAD(&s->ticket) >> 32) + 1;
-    STORE(&s->ticket, number << 32 | 0xffffffffu);             /* no chunk can be taken while the job changes */
-    FENCE();
+    close_job(s);                                              /* no chunk can be taken while the job changes */
     STORE(&s->kernel, (u64)kernel);
     STORE(&s->arguments, (u64)arguments);
     STORE(&s->groups, groups);
@@ -131,11 +163,11 @@ static void run(State *s, Kernel kernel, const u64 *arguments, u64 groups, u32 t
     STORE(&s->chunks, chunks);
     STORE(&s->trusted, trusted);
     STORE(&s->done, 0);
-    STORE(&s->ticket, (number + 1) << 32);
+    STORE(&s->ticket, LOAD(&s->ticket) & ~0xffffffffull);
     FENCE();
     if (LOAD(&s->sleeping))
         wake(s, (u32)chunks - 1);
-    help(s, 0);
+    help(s, agent);
     for (u32 turns = 0; LOAD(&s->done) != chunks; turns++)
         turns < 4096 ? relax() : (void)sched_yield();
 }
@@ -160,12 +192,12 @@ static u32 fail(State *s, u32 code)
 
 /* A caller does not run a program that has never finished before: if it never does, the caller's limit could not
    be kept. Once it has finished, its time is known to be finite. */
-static u32 execute(State *s, const Execute *p, u32 caller)
+static u32 execute(State *s, Agent *agent, const Execute *p)
 {
     ProgramRecord *program = (ProgramRecord *)p->program;
-    if (caller && !program->launches)
+    if (!agent && !program->launches)
         return REFUSED;
-    run(s, (Kernel)program->entry, (const u64 *)(p + 1), p->groups, program->launches != 0);
+    run(s, agent, (Kernel)program->entry, (const u64 *)(p + 1), p->groups, program->launches != 0);
     program->launches++;
     if (Execute_checked(p) && LOAD(&s->fault_code))
         return fail(s, KERNEL_FAULT);
@@ -180,37 +212,37 @@ static void signal(State *s, const Signal *p)
         wake(s, 0x7fffffff);
 }
 
-static u32 wait_for_word(State *s, const Wait *p, u32 caller)
+static u32 wait_for_word(State *s, Agent *agent, const Wait *p)
 {
     struct timespec pause = { 0, 20000 };
     for (u32 turns = 0; LOAD((const u64 *)p->address) < p->value; turns++) {
-        if (caller && turns > 1000)
+        if (!agent && turns > 1000)
             return REFUSED;
-        if (LOAD(&s->stop))
+        if (LOAD(&s->stop) || LOAD(&s->error))
             return IDLE;
         turns < 1000 ? relax() : (void)nanosleep(&pause, 0);
     }
     return CONTINUE;
 }
 
-static u32 perform(State *s, const Command *command, u32 caller)
+static u32 perform(State *s, Agent *agent, const Command *command)
 {
     switch (Command_op(command)) {
     case NOP:
     case BARRIER:
         return CONTINUE;
     case EXECUTE:
-        return execute(s, (const Execute *)command, caller);
+        return execute(s, agent, (const Execute *)command);
     case COPY: {
         const Copy *p = (const Copy *)command;
-        run(s, copy_chunks, &p->destination, (p->nbytes + COPY_CHUNK - 1) / COPY_CHUNK, 1);
+        run(s, agent, copy_chunks, &p->destination, (p->nbytes + COPY_CHUNK - 1) / COPY_CHUNK, 1);
         return CONTINUE;
     }
     case SIGNAL:
         signal(s, (const Signal *)command);
         return CONTINUE;
     case WAIT:
-        return wait_for_word(s, (const Wait *)command, caller);
+        return wait_for_word(s, agent, (const Wait *)command);
     case TIMESTAMP:
         STORE((u64 *)((const Timestamp *)command)->address, now());
         return CONTINUE;
@@ -220,7 +252,7 @@ static u32 perform(State *s, const Command *command, u32 caller)
 }
 
 /* Run commands until there are none, until `word` has reached `value` (a caller), or until one cannot be run. */
-static u32 lead(State *s, const u64 *word, u64 value, u32 caller)
+static u32 lead(State *s, Agent *agent, const u64 *word, u64 value)
 {
     for (;;) {
         u64 at = s->consumed;
@@ -228,11 +260,13 @@ static u32 lead(State *s, const u64 *word, u64 value, u32 caller)
             return FAULTED;
         if (at >= LOAD(&s->written))
             return IDLE;
-        if (caller && LOAD(word) >= value)
+        if (!agent && LOAD(word) >= value)
             return REACHED;
         const Command *command = (const Command *)(s->ring + (at & s->ring_mask));
         u64 size = 4ull * Command_count(command);
-        u32 result = size ? perform(s, command, caller) : fail(s, BAD_OPCODE);
+        u32 before = enter(s, agent);
+        u32 result = size ? perform(s, agent, command) : fail(s, BAD_OPCODE);
+        leave(s, agent, before);
         if (result != CONTINUE)
             return result;
         STORE(&s->consumed, at + size);
@@ -242,12 +276,12 @@ static u32 lead(State *s, const u64 *word, u64 value, u32 caller)
 /* -- threads ------------------------------------------------------------------------------------------------------ */
 
 /* Lead if there is work: urgent work, or after a nap any. 1 if something was done. */
-static u32 drive(State *s, u32 everything)
+static u32 drive(State *s, Agent *agent, u32 everything)
 {
     u64 limit = everything ? LOAD(&s->written) : LOAD(&s->urgent);
-    if (LOAD(&s->consumed) >= limit || LOAD(&s->error) || !try_lead(s))
+    if (LOAD(&s->consumed) >= limit || LOAD(&s->error) || !try_lead(s, agent))
         return 0;
-    u32 result = lead(s, 0, 0, 0);
+    u32 result = lead(s, agent, 0, 0);
     STORE(&s->leader, 0);
     return result != FAULTED;
 }
@@ -269,14 +303,13 @@ static void nap(State *s, u32 deep)
 }
 
 /* After work, look for more for SPIN_NS, then nap NAPS times for NAP_NS each, then sleep until woken. */
-static void *background(void *argument)
+static void serve(State *s, Agent *agent)
 {
-    State *s = argument;
     u32 naps = 0;
     u64 spin_until = now() + SPIN_NS;
     set_float_mode(DEFAULT_FLOAT_MODE);
     while (!LOAD(&s->stop)) {
-        if (help(s, 0) | drive(s, naps > 0)) {
+        if (help(s, agent) | drive(s, agent, naps > 0)) {
             naps = 0;
             spin_until = now() + SPIN_NS;
         } else if (naps == 0 && now() < spin_until) {
@@ -287,23 +320,38 @@ static void *background(void *argument)
             naps = naps >= NAPS ? 1 : naps + 1;
         }
     }
+}
+
+static void *background(void *argument)
+{
+    Agent *agent = argument;
+    State *s = (State *)agent->state;
+    agent->thread = (u32)syscall(SYS_GETTID);
+#if defined(__x86_64__)
+    (void)__builtin_setjmp((void **)&agent->jump_0);           /* tiny_abort makes the thread go on here */
+#endif
+    STORE(&agent->inside, 0);
+    serve(s, agent);
     ADD(&s->alive, -1);
     return 0;
 }
 
-/* Start s->background threads with signals blocked, but for those that a fault raises. The number started. */
-u32 tiny_start(State *s)
+/* Start a thread for each of the agents, with signals blocked but for ABORT_SIGNAL and those that a fault raises.
+   The number started. */
+u32 tiny_start(State *s, Agent *agents)
 {
     u64 old[16], blocked[16];
     for (u32 i = 0; i < 16; i++)
         blocked[i] = ~0ull;
     blocked[0] &= ~(1ull << 3 | 1ull << 4 | 1ull << 5 | 1ull << 6 | 1ull << 7 | 1ull << 10);
+    blocked[0] &= ~(1ull << (ABORT_SIGNAL - 1));
     pthread_sigmask(2, blocked, old);                          /* SIG_SETMASK; ILL TRAP ABRT BUS FPE SEGV stay */
     u32 started = 0;
     for (; started < s->background; started++) {
         u64 thread;
         ADD(&s->alive, 1);
-        if (pthread_create(&thread, 0, background, s)) {
+        agents[started].state = (u64)s;
+        if (pthread_create(&thread, 0, background, &agents[started])) {
             ADD(&s->alive, -1);
             break;
         }
@@ -343,9 +391,9 @@ static u32 wait_until(State *s, const u64 *word, u64 value, u64 deadline)
         if (LOAD(&s->error))
             return WAIT_ERROR;
         u64 at = LOAD(&s->consumed);
-        u32 helped = help(s, 1);
-        if (at < LOAD(&s->written) && at != refused && try_lead(s)) {
-            u32 result = lead(s, word, value, 1);
+        u32 helped = help(s, 0);
+        if (at < LOAD(&s->written) && at != refused && try_lead(s, 0)) {
+            u32 result = lead(s, 0, word, value);
             if (result == REFUSED) {
                 refused = s->consumed;
                 STORE(&s->urgent, LOAD(&s->written));
@@ -387,20 +435,67 @@ u32 tiny_wait(State *s, const u64 *word, u64 value, u64 limit_ns)
     return result;
 }
 
-/* After an error: forget the commands in the ring and let the timeline reach `completed`. 0 if a thread is still
-   inside a command after limit_ns. */
-u32 tiny_skip(State *s, u64 completed, u64 limit_ns)
+/* -- after an error ------------------------------------------------------------------------------------------------ */
+
+#if defined(__x86_64__)
+static void jump_out(int number, char *info, void *context)
 {
-    u64 end = now() + limit_ns;
-    while (!try_lead(s)) {
-        if (now() >= end)
+    Agent *agent = *(Agent **)(info + 24);                     /* siginfo_t.si_value */
+    (void)number, (void)context;
+    if (LOAD(&agent->inside))
+        __builtin_longjmp((void **)&agent->jump_0, 1);
+}
+
+/* Make background threads that are inside a command leave it. */
+static void interrupt_agents(State *s, Agent *agents)
+{
+    struct { void *handler; u64 mask[16]; int flags; void *restorer; } action = { (void *)jump_out, { 0 }, 0, 0 };
+    action.flags = 0x40000004;                                 /* SA_SIGINFO | SA_NODEFER */
+    sigaction(ABORT_SIGNAL, &action, 0);
+    for (u32 i = 0; i < s->background; i++) {
+        u64 info[16] = { ABORT_SIGNAL, (u32)-1, 0, (u64)&agents[i] };          /* si_code: SI_QUEUE */
+        if (LOAD(&agents[i].inside))
+            syscall(SYS_RT_TGSIGQUEUEINFO, getpid(), agents[i].thread, ABORT_SIGNAL, info);
+    }
+}
+#else
+static void interrupt_agents(State *s, Agent *agents) { (void)s, (void)agents; }
+#endif
+
+static u32 all_outside(State *s, Agent *agents)
+{
+    u32 inside = LOAD(&s->callers);
+    for (u32 i = 0; i < s->background; i++)
+        inside += LOAD(&agents[i].inside);
+    return !inside;
+}
+
+/* Give up what is in the ring, also a command that never ends, and let the timeline reach `completed`. 0 if a
+   thread could not be brought out of its command within limit_ns; the queue is of no use then. */
+u32 tiny_abort(State *s, Agent *agents, u64 completed, u64 limit_ns)
+{
+    u64 start = now(), interrupt_at = start + 1000000;
+    u32 none = 0;
+    __atomic_compare_exchange_n(&s->error, &none, ABORTED, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    wake(s, 0x7fffffff);
+    while (!all_outside(s, agents)) {
+        u64 time = now();
+        if (time >= start + limit_ns)
             return 0;
+        if (time >= interrupt_at) {
+            close_job(s);
+            interrupt_agents(s, agents);
+            interrupt_at = time + 10000000;
+        }
         sched_yield();
     }
+    close_job(s);
     STORE(&s->consumed, s->written);
+    STORE(&s->urgent, s->written);
     STORE(&s->completed, completed);
     STORE(&s->fault_code, 0);
-    STORE(&s->error, 0);
     STORE(&s->leader, 0);
+    FENCE();
+    STORE(&s->error, 0);
     return 1;
 }

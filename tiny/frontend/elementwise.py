@@ -128,17 +128,28 @@ class Elementwise:
     def fmod(self, other):
         """What division towards zero leaves: the sign of self.
 
-        Of floats it is exact while the quotient is below 2**29.
+        Of floats it is exact while the quotient is below 2**29, of float64 below 2**53.
         """
         a, b = map(self._wrap, self._pair(other, "fmod"))
         if not a.dtype.is_float:
             return a - a.div(b, rounding_mode="trunc") * b if a.dtype.kind == "i" else a.mod(b)
-        wide_a, wide_b = a.cast(dtypes.float64), b.cast(dtypes.float64)
-        size = wide_b.abs()
-        rest = wide_a - wide_a.div(size).trunc() * size
-        rest = (rest.ne(0) & (rest < 0).ne(wide_a < 0)).where(rest + size * wide_a.sign(), rest)
-        rest = size.isinf().where(wide_a.isinf().where(float("nan"), wide_a), rest)
-        return rest.copysign(wide_a).cast(a.dtype)
+        wide, size = a.cast(dtypes.float64), b.cast(dtypes.float64).abs()
+        quotient = wide.div(size).trunc()
+        rest = wide - quotient * size
+        if a.dtype is dtypes.float64:
+            rest = rest - quotient._product_error(size)
+        rest = (rest.ne(0) & (rest < 0).ne(wide < 0)).where(rest + size * wide.sign(), rest)
+        rest = size.isinf().where(wide.isinf().where(float("nan"), wide), rest)
+        return rest.copysign(wide).cast(a.dtype)
+
+    def _product_error(self, other):
+        """What self * other rounds off in float64, exactly (Dekker, 1971)."""
+        def halves(x):
+            shifted = x * 134217729.0                       # 2**27 + 1: the upper half of the mantissa stays
+            upper = shifted - (shifted - x)
+            return upper, x - upper
+        (a, b), (c, d) = halves(self), halves(other)
+        return b * d - (((self * other - a * c) - b * c) - a * d)
 
     def _float_quotient(self, other):
         """floor(self / other) of floats, from the exact remainder: 1.0 // 0.1 is 9."""

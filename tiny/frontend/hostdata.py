@@ -52,7 +52,7 @@ def _encode_pattern(numbers: np.ndarray, dtype: DType) -> np.ndarray:
     exponent_bits, mantissa_bits = dtype.exponent_mantissa
     bias = (1 << (exponent_bits - 1)) - 1
     magnitude = np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
-    exponent = np.maximum(np.frexp(magnitude)[1] - 1, 1 - bias)
+    exponent = np.where(magnitude == 0, 1 - bias, np.maximum(np.frexp(magnitude)[1] - 1, 1 - bias))
     steps = np.rint(np.ldexp(magnitude, mantissa_bits - exponent)).astype(np.int64)
     # a subnormal has fewer than 2**mantissa_bits steps and so field 0; a carry moves into the exponent
     pattern = steps + ((exponent + bias - 1).astype(np.int64) << mantissa_bits)

@@ -296,6 +296,8 @@ READ = op("READ", level=KERNEL, operands=1, dtype=first, shape=of_first,
           doc="the value of a REGISTER; arg: the number of SETs before")
 BROADCAST = op("BROADCAST", level=KERNEL, operands=1, dtype=first, shape=counted, doc="arg: n; n equal lanes")
 EXTRACT = op("EXTRACT", level=KERNEL, operands=1, dtype=first, shape=scalar, doc="arg: the lane")
+SLICE = op("SLICE", level=KERNEL, operands=1, dtype=first, shape=lambda src, arg: (arg[1],),
+           doc="arg: (start, n); n neighbouring lanes")
 STACK = op("STACK", level=KERNEL, operands=None, dtype=same, shape=lambda src, arg: (len(src),), doc="scalars to lanes")
 
 IDENTITY = {ADD: 0, MUL: 1, MAX: "min", MIN: "max"}

@@ -258,6 +258,14 @@ class CDialect:
         text = f"{self.ref(node.src[0])}[{node.arg}]"
         return f"{text} != 0" if node.dtype is dtypes.bool else text
 
+    def slice(self, node: Node) -> str:
+        source, = node.src
+        if node.dtype is dtypes.bool:
+            self.mask_bits[node] = self.mask_bits.get(source, 8)
+        start, count = node.arg
+        text = self.ref(source)
+        return f"__builtin_shufflevector({text}, {text}, {', '.join(str(start + n) for n in range(count))})"
+
     def stack(self, node: Node) -> str:
         sign = ""
         if node.dtype is dtypes.bool:
@@ -348,7 +356,7 @@ _METHODS: dict[Op, object] = {
     ops.WHERE: CDialect.choose, ops.CAST: CDialect.cast, ops.BITCAST: CDialect.bitcast, ops.NEG: CDialect.negate,
     ops.FMA: CDialect.fused_multiply_add, ops.SQRT: CDialect.function, ops.TRUNC: CDialect.function,
     ops.MAX: CDialect.extreme, ops.MIN: CDialect.extreme, ops.LANES: CDialect.lanes,
-    ops.BROADCAST: CDialect.broadcast, ops.EXTRACT: CDialect.extract, ops.STACK: CDialect.stack,
+    ops.BROADCAST: CDialect.broadcast, ops.EXTRACT: CDialect.extract, ops.SLICE: CDialect.slice, ops.STACK: CDialect.stack,
     ops.LOAD: CDialect.load, ops.READ: CDialect.read,
 }
 

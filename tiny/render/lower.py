@@ -302,11 +302,11 @@ class _Lowering:
             values = [combine(op, a, b) for a, b in pairs] + ([values[-1]] if len(values) % 2 else [])
         if not across:
             return values[0]
-        lanes = [Node(ops.EXTRACT, None, (values[0],), lane) for lane in range(across)]
-        while len(lanes) > 1:
-            half = len(lanes) // 2
-            lanes = [combine(op, a, b) for a, b in zip(lanes[:half], lanes[half:2 * half], strict=True)] + lanes[2 * half:]
-        return lanes[0]
+        total = values[0]
+        while across > 2:
+            across //= 2
+            total = combine(op, *(Node(ops.SLICE, None, (total,), (start, across)) for start in (0, across)))
+        return combine(op, *(Node(ops.EXTRACT, None, (total,), lane) for lane in range(2)))
 
     def _lane_count(self, of_result: bool, state: _State) -> int:
         """Lanes along the result's axes or along reduced ones, 0 for none."""

@@ -17,6 +17,7 @@ ALWAYS_STORED = frozenset((ops.ASSIGN, ops.COPY, ops.CONTIGUOUS, ops.SCATTER, op
 LEAVES = frozenset((ops.CONST, ops.VARIABLE, ops.BIND, ops.BUFFER, ops.PARAM, ops.IOTA))
 MAX_DEPTH = 100          # nested operations in one kernel's expression
 REPEAT_IN_READERS = 8    # operations that several readers may each repeat
+MOST_UNPACKING = 64      # operations that unpacking one element may take
 KEEP_FUNCTIONS = 3       # a function (exp, sin, ...) counts as that many operations more
 
 
@@ -66,26 +67,46 @@ def _epilogue(node: Node, user: Node, carries: set[Node]) -> bool:
 
 # -- 3: elementwise work --------------------------------------------------------------------------------------------
 class _Cost:
-    """What computing a node inside a reader costs: operations, functions among them, bytes read."""
-    __slots__ = ("operations", "functions", "inputs")
+    """What computing a node inside a reader costs: operations, functions among them, bytes read (about).
 
-    def __init__(self, operations: int, functions: int, inputs: frozenset):
-        self.operations, self.functions, self.inputs = operations, functions, inputs
+    floats: some of what it reads are floating-point numbers, so it is no unpacking of bytes.
+    """
+    __slots__ = ("operations", "functions", "read", "floats")
+
+    def __init__(self, operations: int, functions: int, read: int, floats: bool):
+        self.operations, self.functions, self.read, self.floats = operations, functions, read, floats
+
+    @classmethod
+    def of_memory(cls, node: Node) -> "_Cost":
+        return cls(0, 0, _bytes(node), node.dtype.is_float)
 
 
 def _costs(order: list[Node], stored: set[Node]) -> dict[Node, _Cost]:
     costs: dict[Node, _Cost] = {}
     for node in order:
         if node.op in LEAVES:
-            costs[node] = _Cost(0, 0, frozenset((node,)) if node.op is ops.BUFFER else frozenset())
+            costs[node] = _Cost.of_memory(node) if node.op is ops.BUFFER else _Cost(0, 0, 0, False)
             continue
-        below = [_Cost(0, 0, frozenset((s,))) if s in stored else costs[s] for s in node.src]
+        below = [_Cost.of_memory(s) if s in stored else costs[s] for s in node.src]
         counts = node.op.level == ops.SHARED and node.op is not ops.CAST and node.op is not ops.BITCAST
         operations = sum(c.operations for c in below) + counts
         functions = sum(c.functions for c in below) + node.op.function
-        inputs = frozenset().union(*(c.inputs for c in below))
-        costs[node] = _Cost(min(operations, 1000), min(functions, 1000), inputs)
+        read = sum(c.read for c in below)
+        if node.op in ops.MOVEMENT:                          # a view of a part reads that part
+            read = min(read, _bytes(node))
+        floats = any(c.floats for c in below)
+        costs[node] = _Cost(min(operations, 1000), min(functions, 1000), read, floats)
     return costs
+
+
+def _bytes(node: Node) -> int:
+    return size_of(node.shape) * node.dtype.itemsize
+
+
+def _unpacks(node: Node, cost: _Cost) -> bool:
+    """Whether a node makes many bytes out of few by cheap arithmetic on integers, as from quantised weights."""
+    return (node.op.level == ops.SHARED and not cost.functions and not cost.floats
+            and 0 < 2 * cost.read <= _bytes(node))
 
 
 def _grows(node: Node, user: Node) -> bool:
@@ -103,6 +124,7 @@ def _store_repeated(order: list[Node], users: dict[Node, list[Node]], stored: se
     place: dict[Node, tuple] = {}                            # node -> (kernel's root, the way to it), when only one
     several: set[Node] = set()                               # nodes computed in several places
     grown: set[Node] = set()                                 # nodes whose elements are computed many times over
+    unpacking: set[Node] = set()                             # nodes inside one that makes many bytes out of few
     for node in reversed(order):
         ways = set()
         for user in users[node]:
@@ -112,11 +134,13 @@ def _store_repeated(order: list[Node], users: dict[Node, list[Node]], stored: se
                 several.add(node)
             if _grows(node, user) or (inside and user in grown):
                 grown.add(node)
+            if inside and (user in unpacking or _unpacks(user, costs[user])):
+                unpacking.add(node)
         if len(ways) > 1:
             several.add(node)
         place[node] = ways.pop() if len(ways) == 1 else (node, ())
-        if node not in stored and node.op not in LEAVES and _worth_storing(node, costs[node], node in several,
-                                                                          node in grown, users[node]):
+        if node not in stored and node.op not in LEAVES and _worth_storing(
+                node, costs[node], node in several, node in grown, node in unpacking, users[node]):
             stored.add(node)
         if node in stored:
             several.discard(node)
@@ -130,16 +154,15 @@ def _way(node: Node, user: Node, place: tuple) -> tuple:
     return (root, path) if plain else (root, (*path, user, user.src.index(node)))
 
 
-def _worth_storing(node: Node, cost: _Cost, several: bool, grown: bool, users: list[Node]) -> bool:
+def _worth_storing(node: Node, cost: _Cost, several: bool, grown: bool, unpacking: bool, users: list[Node]) -> bool:
     if node.op is ops.PAD:                                   # a test for every element of every window
         return grown and any(user.op is ops.WINDOW for user in users)
     if node.op.level != ops.SHARED or not (several or grown):
         return False
-    elements = size_of(node.shape)
-    if elements == 1:                                        # computed once a kernel, outside its loops
+    if size_of(node.shape) == 1:                             # computed once a kernel, outside its loops
         return several and cost.functions > 0
-    read = sum(size_of(s.shape) * s.dtype.itemsize for s in cost.inputs)
-    if not cost.functions and 2 * read <= elements * node.dtype.itemsize:
+    if _unpacks(node, cost) or (
+            unpacking and not cost.functions and not cost.floats and cost.operations <= MOST_UNPACKING):
         return False                                         # reading it costs more than making it
     if grown:
         return cost.operations > 0

@@ -26,6 +26,7 @@ from tiny.target import Target
 PARALLEL_WORK = 20_000       # elementary operations below which waking another thread costs more than it saves
 LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
 GROUPS_PER_THREAD = 4
+LARGEST_BLOCK = 4            # vectors of a block of quantised weights that are unrolled
 
 
 @dataclass
@@ -113,6 +114,7 @@ class _Chooser:
             return
         sums = 24 if self.target.lanes >= 64 else 12
         if lane_axis in self.reduced or lane_axis is None:
+            self._unroll_blocks(lane_axis)
             self._tile_of_rows(sums if len(self.loads) > 1 else 4, lane_axis)
             return
         size = static_size(lane_axis)
@@ -125,6 +127,17 @@ class _Chooser:
             self.choice[row].unroll = _divisor(static_size(row), max(1, sums // vectors), floor=4)
         self.choice[lane_axis].unroll = vectors
 
+    def _unroll_blocks(self, lane_axis: Node | None) -> None:
+        """Unroll lanes along a sum to whole blocks of the data (quantised weights), so that places in them are fixed."""
+        if lane_axis is None or static_size(lane_axis) is None:
+            return
+        lanes = self.choice[lane_axis].lanes
+        blocks = {node.src[1].arg for load in self.loads for node in toposort(load.src[1])
+                  if node.op in (ops.IDIV, ops.MOD) and node.src[1].op is ops.CONST and lane_axis in toposort(node)}
+        fitting = [block // lanes for block in blocks if block % lanes == 0 and lanes < block <= LARGEST_BLOCK * lanes
+                   and static_size(lane_axis) % block == 0]
+        self.choice[lane_axis].unroll = max(fitting, default=1)
+
     def _tile_of_rows(self, sums: int, lane_axis: Node | None) -> None:
         """Lanes along the sum: unroll up to two axes of the result, so that each load serves several sums."""
         free = [axis for axis in self.kernel.axes if static_size(axis) and static_size(axis) > 1]
@@ -132,7 +145,7 @@ class _Chooser:
         reuse.sort(key=static_size, reverse=True)
         for axis in reuse[:2]:
             self.choice[axis].unroll = _divisor(static_size(axis), 4)
-        made = prod(self.choice[axis].unroll for axis in self.choice)
+        made = prod(self.choice[axis].unroll for axis in self.kernel.axes)
         if made < 4 and lane_axis is not None:
             steps = static_size(lane_axis)
             wanted = 4 // made if len(self.loads) == 1 or made == 1 else 1

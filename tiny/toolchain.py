@@ -51,10 +51,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A working C compiler. command: program and its fixed arguments; kind: clang or gcc; version: 22.1.8."""
+    """A working C compiler. command: program and its fixed arguments; kind: clang or gcc; version: 22.1.8.
+
+    banner: the first line it says of itself, which tells builds of one version apart in cache keys.
+    """
     command: tuple[str, ...]
     kind: str
     version: str
+    banner: str
 
     def __str__(self) -> str:
         return f"{self.kind}-{self.version}"
@@ -218,12 +222,13 @@ def _identify(command: tuple[str, ...], cache: Cache | None) -> Compiler:
 
 
 def _parse_version(command: tuple[str, ...], text: str) -> Compiler:
-    kind = "clang" if "clang" in text else "gcc" if "Free Software Foundation" in text else None
+    banner = text.partition("\n")[0]
+    kind = "clang" if "clang" in banner else "gcc" if re.match(r"\S*(cc|g\+\+|GCC)", banner) else None
     number = re.search(r"\d+\.\d+(\.\d+)?", text)
     if kind is None or number is None:
         raise ToolchainError(f"{shlex.join(command)} --version answers {text[:80]!r}, which is neither clang "
                              f"nor gcc; set CC to one of them, or install one:\n    {INSTALL}")
-    return Compiler(command, kind, number.group())
+    return Compiler(command, kind, number.group(), banner)
 
 
 def _run(command: Sequence[str]) -> tuple[int, str]:
@@ -251,7 +256,8 @@ def compile_objects(sources: Sequence[Source], compiler: Compiler, flags: Sequen
     missed: called with the sources that were not in the cache, before they are compiled.
     Raises CompileError for a source the compiler refuses.
     """
-    keys = [_digest("object", str(compiler), *flags, s.preamble, s.name, s.text) for s in sources]
+    fixed = (compiler.kind, compiler.banner, *flags)
+    keys = [_digest("object", *fixed, s.preamble, s.name, s.text) for s in sources]
     objects: dict[str, bytes] = {}
     for key in keys:
         if cache and key not in objects:

@@ -71,7 +71,7 @@ class CDialect:
     def kind(self, node: Node) -> str:
         """The element type name of a value."""
         if node.dtype is dtypes.index:
-            return "i64" if self.is_wide(node) else "i32"
+            return "i64" if not node.shape or self.is_wide(node) else "i32"   # a scalar is an address offset soon
         if node.dtype is dtypes.bool:
             return f"i{self.mask_bits.get(node, 8)}" if node.shape else "u8"
         return element(node.dtype)
@@ -157,6 +157,8 @@ class CDialect:
 
     def index_arithmetic(self, node: Node) -> str:
         kind = self.kind(node)
+        if not node.shape and node.op in (ops.IDIV, ops.MOD) and not self.is_wide(node):
+            kind = "i32"                                     # the quicker division
         a, b = (self.spread(s, node, kind) if node.shape else f"({kind}){self.ref(s)}" for s in node.src)
         text = f"({a} {_BINARY[node.op]} {b})"
         if node.op not in (ops.IDIV, ops.MOD) or bounds(node.src[0])[0] >= 0:

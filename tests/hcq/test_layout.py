@@ -6,7 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiny.hcq.layout import LayoutError, Packet, Register, Struct, bits, length, tail, u32, u64
+from tiny.hcq.layout import (
+    LayoutError,
+    Packet,
+    Register,
+    RegisterFile,
+    Struct,
+    bits,
+    high_first,
+    length,
+    repeated,
+    sequence,
+    span,
+    tail,
+    u32,
+    u64,
+)
 
 
 class DataSel(enum.IntEnum):
@@ -146,6 +161,22 @@ def declare_leaving_the_word():
         field = bits(0, 30, 3)
 
 
+def declare_leaving_two_words():
+    class Bad(Struct, dwords=4):
+        field = bits(0, 30, 35)
+
+
+def declare_three_words():
+    class Bad(Struct, dwords=3):
+        low = span(20, 20)
+        high = span(60, 10)
+
+
+def declare_a_form_with_another_opcode():
+    class Bad(Release, op=0x50, dwords=8):
+        pass
+
+
 def declare_same_opcode():
     class Bad(Command, op=0x49, type=3, dwords=2):
         pass
@@ -180,7 +211,11 @@ def declare_a_default_that_does_not_fit():
     (declare_overlap, "Bad.high: overlaps low"),
     (declare_overlap_of_u64, "Bad.flag: overlaps address"),
     (declare_outside, "Bad.address: dword 1 is outside 2 dwords"),
-    (declare_leaving_the_word, "Bad.field: bits 30 ... 32 leave the word"),
+    (declare_leaving_the_word,
+     "Bad.field: dword 0 is outside 1 dwords; it has 3 bits from bit 30 of dword 0"),
+    (declare_leaving_two_words, "Bad.field: bits 30 ... 64 leave the word"),
+    (declare_three_words, "Bad: fields cross from dword 0 to 1 and on to 2"),
+    (declare_a_form_with_another_opcode, "Bad: a form of Release keeps its op"),
     (declare_same_opcode, "Bad: Release has the same op"),
     (declare_without_opcode, "Bad: a Command needs op=..."),
     (declare_over_the_header, "Bad.field: overlaps op"),
@@ -199,8 +234,16 @@ def test_words_that_are_no_packet_are_an_error_with_the_place():
         list(Command.stream(good + bytes(4)))
     with pytest.raises(LayoutError, match="2 bytes at offset 0xc are no packet"):
         list(Command.stream(good + bytes(2)))
-    with pytest.raises(LayoutError, match="its header says 32 bytes.*8 are left"):
+    with pytest.raises(LayoutError, match=r"Release at offset 0x0: truncated, it has 32 bytes and 8 are "
+                                          r"left; data_sel "
+                                          r"\(3 bits from bit 29 of dword 2\) is missing"):
         list(Command.stream(bytes(Release())[:8]))
+    with pytest.raises(LayoutError, match="SetRegisters at offset 0x0: truncated, its 14-bit count says 12 "
+                                          "bytes and 8"):
+        list(Command.stream(good[:8]))
+    with pytest.raises(LayoutError, match="Release at offset 0x0: its 14-bit count says 12 bytes, declared "
+                                          "are 32"):
+        list(Command.stream(struct.pack("<I", 3 << 30 | 1 << 16 | 0x49 << 8) + bytes(40)))
 
 
 def test_an_unknown_member_of_an_enumeration_stays_a_number():
@@ -227,3 +270,91 @@ def test_a_register_reads_like_the_manual_page():
     assert Gc.at_offset(0x1bb2) is RSRC1 and Gc.at_offset(1) is None
     with pytest.raises(LayoutError, match="RSRC1.VGPRS: 64 does not fit 6 bits"):
         RSRC1.word(VGPRS=64)
+
+
+class Wide(Struct, dwords=4):
+    """Fields at any bit: in units, across words, upper half first, repeated."""
+    address = span(2, 38, unit=4)
+    size = span(42, 21)
+    target = high_first(2, 49)
+
+
+class Table(Struct, dwords=4):
+    valid = repeated(4, span(0, 1), stride=1)
+    start = repeated(2, span(32, 24, unit=256), stride=32)
+
+
+def test_fields_lie_across_words_and_in_units():
+    data = bytes(Wide(address=0x12_3456_789c, size=0x1f_ffff, target=0x1_2345_6789_abcd))
+    low, high_word, low_word = struct.unpack("<QII", data)
+    assert low == 0x12_3456_789c | 0x1f_ffff << 42
+    assert (high_word, low_word) == (0x12345, 0x6789abcd)
+    assert Wide.decode(data) == Wide(address=0x12_3456_789c, size=0x1f_ffff, target=0x1_2345_6789_abcd)
+    assert (Wide.address.size, Wide.target.mask) == (8, 0xffffffff_0001ffff)
+    with pytest.raises(LayoutError, match="Wide.address: 0x6 is no multiple of 4, the unit of its 38 bits"):
+        Wide.encode(bytearray(16), address=6)
+    with pytest.raises(LayoutError, match="Wide.address: .* does not fit 38 bits, 0 ... 0xfffffffffc"):
+        Wide(address=1 << 40)
+    with pytest.raises(LayoutError, match="Wide.target: .* does not fit 49 bits"):
+        Wide.encode(bytearray(16), target=1 << 49)
+
+
+def test_repeated_fields_are_numbered():
+    assert list(Table.fields) == ["valid_0", "valid_1", "valid_2", "valid_3", "start_0", "start_1"]
+    assert struct.unpack("<4I", bytes(Table(valid_2=1, start_1=0x1200))) == (4, 0, 0x12, 0)
+
+
+def test_a_form_of_a_packet_names_its_tail_and_decodes_as_the_packet():
+    class SetPair(SetRegisters, dwords=4, first=7):
+        values = None
+        low = u32(2)
+        high = u32(3)
+
+    data = bytes(SetPair(low=1, high=2))
+    assert list(Command.stream(data)) == [SetRegisters(first=7, values=(1, 2))]
+
+
+def test_a_sequence_is_its_packets_one_after_another():
+    class SetPair(SetRegisters, dwords=4, first=7):
+        values = None
+        low = u32(2)
+        high = u32(3)
+
+    joined = sequence("Joined", SetPair, Release)
+    data = bytearray(joined.size_bytes)
+    assert joined.encode(data, low=3, value=9) == 48
+    assert list(Command.stream(data)) == [SetRegisters(first=7, values=(3, 0)), Release(value=9)]
+    assert joined.fields["value"].offset == 16 + Release.value.offset
+    with pytest.raises(LayoutError, match="Joined: Release.event_type is a field of an earlier part too"):
+        sequence("Joined", Release, Release)
+    with pytest.raises(LayoutError, match="Joined: SetRegisters.values is a tail"):
+        sequence("Joined", SetRegisters)
+
+
+def test_a_family_made_from_a_family_knows_its_packets_and_may_replace_them():
+    class Newer(Command, key="op"):
+        """The same headers, one packet changed."""
+
+    class NewerRelease(Newer, op=0x49, type=3, dwords=9):
+        more = u32(8)
+
+    data = bytes(SetRegisters(values=[1])) + bytes(NewerRelease(more=5))
+    assert list(Newer.stream(data)) == [SetRegisters(values=[1]), NewerRelease(more=5)]
+    assert list(Command.stream(bytes(Release()))) == [Release()]
+
+
+def test_a_length_wraps_as_hardware_has_it():
+    class Nop(Command, op=0x10, type=3, dwords=1):
+        payload = tail(1)
+
+    assert bytes(Nop()) == struct.pack("<I", 3 << 30 | 0x3fff << 16 | 0x10 << 8)
+    assert list(Command.stream(bytes(Nop()) + bytes(Nop(payload=[1, 2])))) == [Nop(), Nop(payload=[1, 2])]
+
+
+def test_a_register_file_is_declared_from_a_table_as_it_is_used():
+    gfx = RegisterFile("gfx", {"RSRC1": (0x2e12, {"VGPRS": (0, 6), "64BIT": (31, 1)}), "DIM_X": (0x2e01, {})})
+    assert gfx.RSRC1.word(VGPRS=5, x64BIT=1) == 5 | 1 << 31
+    assert gfx.RSRC1.offset == 0x2e12 and gfx.at_offset(0x2e12) is gfx.RSRC1 and gfx.at_offset(3) is None
+    assert list(gfx) == ["RSRC1", "DIM_X"]
+    with pytest.raises(AttributeError, match="gfx has no register RSRC9; the generated table has 2"):
+        _ = gfx.RSRC9

@@ -102,7 +102,7 @@ class Template:
         self._narrow: list[tuple[Field, int, Slot]] = []    # fields that share a word with others
         self._values: list[int | None] = []                 # as submitted last
         for field, start, slot in recorder._patches:
-            if field.size == 8 and (start + field.offset) % 8 == 0:
+            if field.width == 64 and not field.high_first and (start + field.offset) % 8 == 0:
                 self._add(start + field.offset, slot)
             else:
                 self._grow(slot.number)
@@ -184,4 +184,4 @@ def _fill_narrow(image: bytearray, field: Field, start: int, number: int) -> Non
     code = "<Q" if field.size == 8 else "<I"
     place = start + field.offset
     rest = struct.unpack_from(code, image, place)[0] & ~field.mask
-    struct.pack_into(code, image, place, rest | number << field.low)
+    struct.pack_into(code, image, place, rest | field.placed(number))

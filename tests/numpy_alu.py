@@ -1,8 +1,9 @@
 """The oracle: arithmetic Nodes evaluated on whole numpy arrays, one obvious line for each operation.
 
-Written from the table in `tiny.ir.ops` alone, so that rules and decompositions are compared with something that shares
-no code with them. numpy has no bfloat16 and no fp8: such values are held as their bit patterns, in uint16 and uint8;
-`decode` and `encode` go between patterns and numbers. All NaNs are one value: compare with `same`.
+Written from the table in `tiny.ir.ops` alone, so that rules and decompositions are compared with something
+that shares no code with them. numpy has no bfloat16 and no fp8: such values are held as their bit patterns,
+in uint16 and uint8; `decode` and `encode` go between patterns and numbers. All NaNs are one value: compare
+with `same`.
 """
 import numpy as np
 
@@ -12,7 +13,8 @@ from tiny.ir.node import Node, const
 
 PATTERN = {dtypes.bfloat16: np.uint16, dtypes.fp8e4m3: np.uint8, dtypes.fp8e5m2: np.uint8}
 HELD = {dtypes.bool: np.bool_, dtypes.index: np.int64, **PATTERN,
-        **{dtype: getattr(np, dtype.name) for dtype in (*dtypes.ints, dtypes.float16, dtypes.float32, dtypes.float64)}}
+        **{dtype: getattr(np, dtype.name) for dtype in (*dtypes.ints, dtypes.float16, dtypes.float32,
+                                                        dtypes.float64)}}
 
 
 def leaf(name: str, dtype: DType, lanes: int = 0) -> Node:
@@ -22,7 +24,8 @@ def leaf(name: str, dtype: DType, lanes: int = 0) -> Node:
 
 
 def evaluate(root: Node, leaves: dict[Node, np.ndarray], fused: bool = True) -> np.ndarray:
-    """The values of `root`, held as `HELD[root.dtype]`, for the given arrays of the leaves (in held form too).
+    """The values of `root`, held as `HELD[root.dtype]`, for the given arrays of the leaves (in held form
+    too).
 
     fused: FMA rounds once (nearly always: numpy has none, longdouble stands in) or twice; both are allowed.
     """
@@ -36,7 +39,7 @@ def evaluate(root: Node, leaves: dict[Node, np.ndarray], fused: bool = True) -> 
 
 def _order(root: Node, leaves: dict[Node, np.ndarray]) -> list[Node]:
     """What to compute for the root, operands first; nothing below a leaf."""
-    seen, order, stack = set(leaves), [], [root]
+    seen, order, stack = set(leaves), [], [root] if root not in leaves else []
     while stack:
         node = stack[-1]
         waiting = [s for s in node.src if s not in seen]
@@ -54,10 +57,11 @@ def same(left: np.ndarray, right: np.ndarray, dtype: DType) -> np.ndarray:
         return np.asarray(left == right)
     left, right = np.atleast_1d(left, right)
     bits = HELD[dtypes.uint8] if dtype.bits == 8 else getattr(np, f"uint{dtype.bits}")
-    return (left.view(bits) == right.view(bits)) | (np.isnan(decode(left, dtype)) & np.isnan(decode(right, dtype)))
+    both_nan = np.isnan(decode(left, dtype)) & np.isnan(decode(right, dtype))
+    return (left.view(bits) == right.view(bits)) | both_nan
 
 
-# -- numbers and patterns -------------------------------------------------------------------------------------------
+# -- numbers and patterns -------------------------------------------------------------------------
 def decode(pattern: np.ndarray, dtype: DType) -> np.ndarray:
     """The numbers that patterns stand for, float64; arrays of other types come back as they are."""
     if dtype not in PATTERN:
@@ -69,7 +73,8 @@ def decode(pattern: np.ndarray, dtype: DType) -> np.ndarray:
     sign = np.where(pattern >> (exponent_bits + mantissa_bits), -1.0, 1.0)
     bias = (1 << (exponent_bits - 1)) - 1
     implicit = np.where(exponent == 0, 0, 1 << mantissa_bits)
-    number = np.ldexp((mantissa + implicit).astype(np.float64), np.maximum(exponent, 1) - bias - mantissa_bits)
+    scale = np.maximum(exponent, 1) - bias - mantissa_bits
+    number = np.ldexp((mantissa + implicit).astype(np.float64), scale)
     if dtype is dtypes.fp8e4m3:
         return sign * np.where((exponent == 15) & (mantissa == 7), np.nan, number)
     highest = exponent == (1 << exponent_bits) - 1
@@ -90,7 +95,8 @@ def _positive_numbers(dtype: DType) -> np.ndarray:
 
 
 def encode(number: np.ndarray, dtype: DType) -> np.ndarray:
-    """Round float64 numbers once, to the nearest pattern, ties to the even one, by search in the list of all."""
+    """Round float64 numbers once, to the nearest pattern, ties to the even one, by search in the list of all.
+    """
     if dtype not in PATTERN:
         return np.asarray(number)
     number = np.asarray(number, np.float64)
@@ -115,7 +121,7 @@ def _held(value: np.ndarray, dtype: DType) -> np.ndarray:
     return np.asarray(value).astype(HELD[dtype], copy=False)
 
 
-# -- one operation --------------------------------------------------------------------------------------------------
+# -- one operation --------------------------------------------------------------------------------
 def _evaluate_one(node: Node, operands: list[np.ndarray], fused: bool) -> np.ndarray:
     if node.op is ops.CONST:
         return _constant(node)
@@ -194,7 +200,9 @@ def _cast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
 
 
 def _odd(x: np.ndarray) -> np.ndarray:
-    """64-bit integers as float64 that round on to a small type as the integer itself would: the last bit is sticky."""
+    """64-bit integers as float64 that round on to a small type as the integer itself would: the last bit is
+    sticky.
+    """
     low = x & x.dtype.type(0xFFF)
     sticky = (x - low) + np.where(low != 0, 0x800, 0).astype(x.dtype)
     wide = (np.abs(x.astype(np.float64)) >= 2.0**52)
@@ -214,7 +222,8 @@ def _trunc(x: np.ndarray) -> np.ndarray:
 ARITHMETIC = {
     ops.ADD: lambda x, y: x + y, ops.SUB: lambda x, y: x - y, ops.MUL: lambda x, y: x * y,
     ops.FDIV: lambda x, y: x / y, ops.IDIV: _floor_divide, ops.MOD: _modulo,
-    ops.MAX: lambda x, y: np.where((x < y) | (y != y), y, x), ops.MIN: lambda x, y: np.where((y < x) | (y != y), y, x),
+    ops.MAX: lambda x, y: np.where((x < y) | (y != y), y, x), ops.MIN: lambda x,
+    y: np.where((y < x) | (y != y), y, x),
     ops.AND: lambda x, y: x & y, ops.OR: lambda x, y: x | y, ops.XOR: lambda x, y: x ^ y,
     ops.SHL: lambda x, y: _shift(x, y, left=True), ops.SHR: lambda x, y: _shift(x, y, left=False),
     ops.LT: lambda x, y: x < y, ops.EQ: lambda x, y: x == y, ops.NE: lambda x, y: x != y,
@@ -222,7 +231,9 @@ ARITHMETIC = {
 }
 # bool is the integers modulo 2, except that + is "or"
 BOOLEAN = {
-    ops.ADD: lambda x, y: x | y, ops.SUB: lambda x, y: x ^ y, ops.MUL: lambda x, y: x & y, ops.IDIV: lambda x, y: x & y,
+    ops.ADD: lambda x, y: x | y, ops.SUB: lambda x, y: x ^ y, ops.MUL: lambda x, y: x & y, ops.IDIV: lambda x,
+    y: x & y,
     ops.MOD: lambda x, y: x & False & y, ops.MAX: lambda x, y: x | y, ops.MIN: lambda x, y: x & y,
-    ops.SHL: lambda x, y: x & ~y, ops.SHR: lambda x, y: x & ~y, ops.LT: lambda x, y: ~x & y, ops.NEG: lambda x: x,
+    ops.SHL: lambda x, y: x & ~y, ops.SHR: lambda x, y: x & ~y, ops.LT: lambda x, y: ~x & y,
+    ops.NEG: lambda x: x,
 }

@@ -1,4 +1,6 @@
-"""What the operations above a value tell about its range, so that guards against what cannot happen are left out."""
+"""What the operations above a value tell about its range, so that guards against what cannot happen are left
+out.
+"""
 import math
 
 from tiny.ir import integer, ops
@@ -10,7 +12,8 @@ SLACK = 2.0**-20                                            # more than what rou
 
 
 def bounds(node: Node, depth: int = 6) -> tuple[float, float]:
-    """(lowest, highest) value a node can have, as far as `depth` operations tell; a bounded float is no NaN either.
+    """(lowest, highest) value a node can have, as far as `depth` operations tell; a bounded float is no NaN
+    either.
 
     (-inf, inf) for a float that nothing is known of.
     """
@@ -55,7 +58,8 @@ def _shift_right(node: Node, x: tuple, y: tuple) -> tuple:
 
 
 _RULES = {
-    ops.ADD: lambda node, x, y: (x[0] + y[0], x[1] + y[1]), ops.SUB: lambda node, x, y: (x[0] - y[1], x[1] - y[0]),
+    ops.ADD: lambda node, x, y: (x[0] + y[0], x[1] + y[1]), ops.SUB: lambda node, x,
+    y: (x[0] - y[1], x[1] - y[0]),
     ops.MUL: _product, ops.NEG: lambda node, x: (-x[1], -x[0]), ops.TRUNC: lambda node, x: x, ops.CAST: _cast,
     ops.AND: _and, ops.SHR: _shift_right,
     ops.WHERE: lambda node, condition, x, y: (min(x[0], y[0]), max(x[1], y[1])),

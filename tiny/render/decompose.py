@@ -1,7 +1,7 @@
-"""Turn one arithmetic node into those basic operations that every dialect has, so that all backends compute the same.
+"""Turn one arithmetic node into operations that every dialect has, so that all backends compute the same.
 
-What is left after this: CONST ADD SUB MUL FDIV MAX MIN AND OR XOR SHL SHR LT EQ NE NEG TRUNC SQRT WHERE FMA CAST BITCAST,
-and IDIV and MOD with arg True, on bool, integers, float32 and float64, where
+What is left after this: CONST ADD SUB MUL FDIV MAX MIN AND OR XOR SHL SHR LT EQ NE NEG TRUNC SQRT WHERE FMA
+CAST BITCAST, and IDIV and MOD with arg True, on bool, integers, float32 and float64, where
 - IDIV and MOD are C's / and % on operands that do not trap; shifts have counts within 0 ... bits-1;
 - MAX and MIN are of integers; bool has only AND OR XOR EQ NE WHERE and CASTs;
 - CAST from a float to an integer has arg True: the truncated value fits;
@@ -20,7 +20,9 @@ SMALL = (dtypes.float16, *PATTERNS)
 
 
 def decompose(node: Node) -> Node:
-    """An equivalent of `node`, whose operands are decomposed already and stay as they are; a basic node comes back."""
+    """An equivalent of `node`, whose operands are decomposed already and stay as they are; a basic node comes
+    back.
+    """
     if node.op is ops.CONST:
         return encoded(Formula(node), node.dtype).node if node.dtype in PATTERNS else node
     if node.op not in _RULES:
@@ -65,7 +67,9 @@ def _compare(node: Node) -> Node:
 
 
 def _extreme(node: Node) -> Node:
-    """MAX and MIN: the first of two equal ones, NaN if one is. One instruction where the second is a constant."""
+    """MAX and MIN: the first of two equal ones, NaN if one is. One instruction where the second is a
+    constant.
+    """
     if node.dtype is dtypes.bool:
         return _boolean(node)
     if not node.dtype.is_float:
@@ -160,7 +164,9 @@ _RULES = {
     ops.NEG: _negate, ops.WHERE: _where, ops.CAST: _cast, ops.BITCAST: _bitcast,
     ops.EXP: _function(exponential.exp), ops.EXP2: _function(exponential.exp2),
     ops.EXPM1: _function(exponential.expm1), ops.LOG: _function(exponential.log),
-    ops.LOG2: _function(exponential.log2), ops.LOG1P: _function(exponential.log1p), ops.ERF: _function(exponential.erf),
-    ops.SIN: _of_angle(trigonometry.sin), ops.COS: _of_angle(trigonometry.cos), ops.TAN: _of_angle(trigonometry.tan),
+    ops.LOG2: _function(exponential.log2), ops.LOG1P: _function(exponential.log1p),
+    ops.ERF: _function(exponential.erf),
+    ops.SIN: _of_angle(trigonometry.sin), ops.COS: _of_angle(trigonometry.cos),
+    ops.TAN: _of_angle(trigonometry.tan),
     ops.ATAN: _function(trigonometry.atan), ops.POW: _function(_power), ops.THREEFRY: threefry.threefry,
 }

@@ -1,9 +1,9 @@
 """Exponentials, logarithms, and what is made of them, as basic arithmetic without branches or tables.
 
-One way of computing serves both precisions: the numbers that differ are in tables by type. The polynomials are minimax
-fits, made by tests/render/minimax.py. Products written with `fma` are either exact or may be rounded once or twice. The
-errors stated, in units of the last place, are the largest that tests/render/test_functions.py meets, with and without
-fused multiply-add.
+One way of computing serves both precisions: the numbers that differ are in tables by type. The polynomials
+are minimax fits, made by tests/render/minimax.py. Products written with `fma` are either exact or may be
+rounded once or twice. The errors stated, in units of the last place, are the largest that
+tests/render/test_functions.py meets, with and without fused multiply-add.
 """
 import math
 
@@ -36,25 +36,33 @@ EXP2 = {F32: (0.693147182, 0.240226507, 0.055503659, 0.00961808302, 0.0013388078
               0.0013333558146406417, 0.00015403530393355938, 1.5252733841625547e-05, 1.3215486822108353e-06,
               1.0178057052290546e-07, 7.0548919919238383e-09, 4.4558242099600285e-10, 2.5736980577879279e-11)}
 # (log(1 + f) - f) / f**2 for 1 + f between sqrt(1/2) and sqrt(2)
-LOG = (-0.49999997, 0.333333224, -0.250008285, 0.200019285, -0.166262791, 0.141892433, -0.131124884, 0.128232479,
+LOG = (-0.49999997, 0.333333224, -0.250008285, 0.200019285, -0.166262791, 0.141892433, -0.131124884,
+       0.128232479,
        -0.0784341693)
 # (2 atanh(s) / s - 2) / s**2 as a polynomial in s**2, where s = f / (2 + f)
-LOG_SERIES = (0.6666666666666734, 0.39999999999414598, 0.28571428742407234, 0.22222198571002671, 0.18183564448052286,
+LOG_SERIES = (0.6666666666666734, 0.39999999999414598, 0.28571428742407234, 0.22222198571002671,
+              0.18183564448052286,
               0.1531404722252194, 0.14795985031619976)
 # erf(x) / x - 1 as a polynomial in x**2, for |x| <= 1
-ERF = {F32: (0.128379166, -0.37612626, 0.112835824, -0.0268536434, 0.00518796267, -0.000800679321, 7.84229123e-05),
+ERF = {F32: (0.128379166, -0.37612626, 0.112835824, -0.0268536434, 0.00518796267, -0.000800679321,
+             7.84229123e-05),
        F64: (0.12837916709551259, -0.37612638903183748, 0.11283791670954857, -0.026866170645072896,
              0.005223977624780894, -0.00085483269787439622, 0.00012055331036966939, -1.4925593508535897e-05,
              1.6460972843378265e-06, -1.6350025498090994e-07, 1.4657881652416457e-08, -1.1365672752828218e-09,
              5.9452728413098053e-11)}
 # -log(1 - erf(x)) as a polynomial in x - 1, from 1 to where erf is 1 to the last bit
-ERF_TAIL = {F32: (1.84960556, 2.63896585, 0.843122184, 0.0415079594, -0.00995001756, 0.00192918174, -0.000255917141,
+ERF_TAIL = {F32: (1.84960556, 2.63896585, 0.843122184, 0.0415079594, -0.00995001756, 0.00192918174,
+                  -0.000255917141,
                   1.65461988e-05),
             F64: (1.8496055099332489, 2.6389675142346105, 0.84310725636730843, 0.041561097881867924,
-                  -0.010033823864509642, 0.0019778941663094324, -0.00023729241943983346, -2.6351080691515677e-05,
-                  2.7285188535184623e-05, -9.7665008579022879e-06, 2.2051096533591721e-06, -2.4250366910637164e-07,
-                  -4.6862956449744511e-08, 3.3155573869038534e-08, -9.9238472575846525e-09, 1.9963482672343319e-09,
-                  -2.886491200202717e-10, 2.9838350262343189e-11, -2.1036650363699816e-12, 9.083812458926095e-14,
+                  -0.010033823864509642, 0.0019778941663094324, -0.00023729241943983346,
+                  -2.6351080691515677e-05,
+                  2.7285188535184623e-05, -9.7665008579022879e-06, 2.2051096533591721e-06,
+                  -2.4250366910637164e-07,
+                  -4.6862956449744511e-08, 3.3155573869038534e-08, -9.9238472575846525e-09,
+                  1.9963482672343319e-09,
+                  -2.886491200202717e-10, 2.9838350262343189e-11, -2.1036650363699816e-12,
+                  9.083812458926095e-14,
                   -1.8143432860196043e-15)}
 ROOT_HALF = {F32: 0x3F3504F3, F64: 0x3FE6A09E667F3BCD}      # the pattern of sqrt(1/2)
 # beyond these the result is 0, infinite, -1 or 1
@@ -71,7 +79,9 @@ def two_to(k: Formula, layout) -> Formula:
 
 
 def scale(p: Formula, rounded: Formula) -> Formula:
-    """p * 2**n, where `rounded` is n + magic. In two steps, so that a result below the normal range rounds once."""
+    """p * 2**n, where `rounded` is n + magic. In two steps, so that a result below the normal range rounds
+    once.
+    """
     layout = p.layout
     biased_twice = rounded.bits() + (2 * layout.bias - layout.magic_bits)
     half = biased_twice >> 1
@@ -109,7 +119,7 @@ def expm1(x: Formula) -> Formula:
     layout = x.layout
     rounded, r, lost = reduce_exp(x.clamp(*EXPM1_RANGE[x.dtype]))
     q = fma(r * r, polynomial(r, EXPM1[x.dtype]), lost)
-    half_power = two_to(rounded.bits() + (layout.bias - 1 - layout.magic_bits), layout)          # 2**(n-1): 2**n may overflow
+    half_power = two_to(rounded.bits() + (layout.bias - 1 - layout.magic_bits), layout)  # 2**n may overflow
     whole = half_power - 0.5
     scaled = half_power * r
     total = whole + scaled
@@ -120,7 +130,9 @@ def expm1(x: Formula) -> Formula:
 
 # -- logarithms -----------------------------------------------------------------------------------
 def split(x: Formula) -> tuple[Formula, Formula]:
-    """x = m * 2**k with m between sqrt(1/2) and sqrt(2): (k as a float, m). For positive x, denormal ones too."""
+    """x = m * 2**k with m between sqrt(1/2) and sqrt(2): (k as a float, m). For positive x, denormal ones
+    too.
+    """
     layout = x.layout
     steps = layout.mantissa + 2
     tiny = x < 2.0**(1 - layout.bias)
@@ -128,7 +140,8 @@ def split(x: Formula) -> tuple[Formula, Formula]:
     shifted = where(tiny, x * 2.0**steps, x).bits() + (one - root_half)
     # 2**mantissa as a float holds an integer in its low bits: a conversion without the instruction for it
     holder = 2.0**layout.mantissa
-    held = ((shifted >> layout.mantissa) | ((layout.bias + layout.mantissa) << layout.mantissa)).bitcast(x.dtype)
+    holder_bits = (layout.bias + layout.mantissa) << layout.mantissa
+    held = ((shifted >> layout.mantissa) | holder_bits).bitcast(x.dtype)
     k = held - where(tiny, constant(holder + layout.bias + steps, x.dtype), holder + layout.bias)
     return k, ((shifted & ((1 << layout.mantissa) - 1)) + root_half).bitcast(x.dtype)
 
@@ -177,7 +190,8 @@ def log1p(x: Formula) -> Formula:
 
 
 def log2(x: Formula) -> Formula:
-    """The logarithm to base 2: log(m) / ln 2 with the larger part of the product exact, for results near 0."""
+    """The logarithm to base 2: log(m) / ln 2 with the larger part of the product exact, for results near 0.
+    """
     k, m = split(x)
     f = m - 1.0
     half = f.high_half()

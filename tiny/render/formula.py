@@ -1,8 +1,8 @@
 """Write arithmetic on Nodes as formulas: `r * r * q + r` instead of nested `Node(ops.ADD, ...)`.
 
-Used to spell out functions and conversions in terms of basic operations. A Formula builds exactly the operations that are
-written, in the order written; nothing is simplified, for a rounding may hide in every step. Python numbers become
-constants of the other operand's type.
+Used to spell out functions and conversions in terms of basic operations. A Formula builds exactly the
+operations that are written, in the order written; nothing is simplified, for a rounding may hide in every
+step. Python numbers become constants of the other operand's type.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ from tiny.ir.node import Node, const
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the fields of a floating type lie: sign on top, then the exponent with its bias, then the mantissa."""
+    """Where the fields of a floating type lie: sign on top, then the exponent with its bias, then the
+    mantissa.
+    """
     dtype: DType
     word: DType                                             # unsigned integer of the same size
     mantissa: int                                           # stored bits
@@ -31,7 +33,9 @@ class Layout:
 
     @property
     def magic(self) -> float:
-        """Added to a small number, it leaves no room for a fraction: the sum's low bits hold the nearest integer."""
+        """Added to a small number, it leaves no room for a fraction: the sum's low bits hold the nearest
+        integer.
+        """
         return 1.5 * 2.0**self.mantissa
 
     @property

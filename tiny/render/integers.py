@@ -1,7 +1,8 @@
 """Integer and bool arithmetic whose edge cases no processor agrees on, from what all of them do.
 
-After this, IDIV and MOD have arg True: C's / and %, rounding towards zero, on operands that cannot trap. SHL and SHR have
-counts within 0 ... bits-1. A float becomes an integer only by a CAST with arg True, on a value that fits.
+After this, IDIV and MOD have arg True: C's / and %, rounding towards zero, on operands that cannot trap. SHL
+and SHR have counts within 0 ... bits-1. A float becomes an integer only by a CAST with arg True, on a value
+that fits.
 """
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
@@ -16,7 +17,7 @@ def divide(node: Node) -> Node:
     row, (x, y) = node.op, map(Formula, node.src)
     if y.node.op is ops.CONST:
         return _divide_by_constant(row, x, y).node
-    (low_x, high_x), (low_y, high_y) = bounds(x.node), bounds(y.node)
+    (low_x, _), (low_y, high_y) = bounds(x.node), bounds(y.node)
     divisor, may_be_zero = y, low_y <= 0 <= high_y
     may_overflow = low_x == node.dtype.min and low_x < 0 and low_y <= -1 <= high_y
     if may_be_zero or may_overflow:
@@ -76,9 +77,11 @@ def _is_count(node: Node, bits: int) -> bool:
 
 # -- bool -----------------------------------------------------------------------------------------
 BOOLEAN = {
-    ops.ADD: lambda x, y: x | y, ops.MAX: lambda x, y: x | y, ops.MUL: lambda x, y: x & y, ops.MIN: lambda x, y: x & y,
+    ops.ADD: lambda x, y: x | y, ops.MAX: lambda x, y: x | y, ops.MUL: lambda x, y: x & y, ops.MIN: lambda x,
+    y: x & y,
     ops.IDIV: lambda x, y: x & y, ops.MOD: lambda x, y: x & False, ops.SUB: lambda x, y: x ^ y,
-    ops.LT: lambda x, y: ~x & y, ops.SHL: lambda x, y: x & ~y, ops.SHR: lambda x, y: x & ~y, ops.NEG: lambda x: x,
+    ops.LT: lambda x, y: ~x & y, ops.SHL: lambda x, y: x & ~y, ops.SHR: lambda x, y: x & ~y,
+    ops.NEG: lambda x: x,
     ops.FMA: lambda x, y, z: (x & y) | z,
 }
 
@@ -87,8 +90,8 @@ BOOLEAN = {
 def from_float(x: Formula, target: DType) -> Formula:
     """A float32 or float64 as an integer: truncated, taken modulo 2**bits; 0 for NaN and beyond int64.
 
-    Only types that hold the truncated value exactly take part: what is above `target` goes off in floating point, where
-    the remainder of a division by a power of two is exact.
+    Only types that hold the truncated value exactly take part: what is above `target` goes off in floating
+    point, where the remainder of a division by a power of two is exact.
     """
     low, high = bounds(x.node)
     wide = dtypes.int64 if target.bits == 64 else target if target.bits == 32 else dtypes.int32

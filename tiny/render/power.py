@@ -1,8 +1,8 @@
 """x ** y, as basic arithmetic without branches or tables.
 
-The logarithm is multiplied by y, up to 1000 in size, before it is exponentiated, so it is computed with ten bits more than
-the type has, as a sum of two floats. The scheme is that of Sun's e_pow.c (Freely Distributable Math Library, 1993); every
-product that must be exact is of two halves, so no fused multiply-add is needed.
+The logarithm is multiplied by y, up to 1000 in size, before it is exponentiated, so it is computed with ten
+bits more than the type has, as a sum of two floats. The scheme is that of Sun's e_pow.c (Freely Distributable
+Math Library, 1993); every product that must be exact is of two halves, so no fused multiply-add is needed.
 """
 import math
 
@@ -14,7 +14,8 @@ F32, F64 = dtypes.float32, dtypes.float64
 LN2 = math.log(2.0)
 # 2 / (3 ln 2), and in halves
 FACTOR = 0.9617966939259756
-FACTOR_PARTS = {F32: (0.961669921875, 0.0001267720509756049), F64: (0.9617966860532761, 7.872699542894897e-09)}
+FACTOR_PARTS = {F32: (0.961669921875, 0.0001267720509756049),
+                F64: (0.9617966860532761, 7.872699542894897e-09)}
 # 3 (atanh(s) / s - 1 - s**2 / 3) / s**4 as a polynomial in s**2, s <= 0.1716
 SERIES = {F32: (0.600002289, 0.428206414, 0.351292193),
           F64: (0.60000000000003395, 0.42857142855144831, 0.33333333780727004, 0.27272676474251789,
@@ -70,7 +71,7 @@ def power(x: Formula, y: Formula) -> Formula:
     """x ** y by the rules of C11 F.10.4.4 for signs, zeros, infinities and NaN."""
     size = x.magnitude()
     zero, infinite = size.equals(0.0), size.equals(math.inf)
-    edge = where((y < 0.0) ^ infinite, constant(math.inf, x.dtype), 0.0)     # the reciprocal of 0 or of infinity, or not
+    edge = where((y < 0.0) ^ infinite, constant(math.inf, x.dtype), 0.0)
     result = where(zero | infinite, edge, magnitude_of_power(size, y))
     half = y * 0.5
     whole = y.trunc().equals(y)
@@ -91,5 +92,5 @@ def power_of_constant(x: Formula, exponent: float) -> Formula | None:
 
 
 _BY_MULTIPLICATION = {
-    0.0: lambda x: constant(1.0, x.dtype) if not x.node.shape else where(x.equals(x), 1.0, constant(1.0, x.dtype)),
+    0.0: lambda x: where(x.equals(x), 1.0, constant(1.0, x.dtype)),          # with the lanes of x
     1.0: lambda x: x, 2.0: lambda x: x * x, 3.0: lambda x: x * x * x, -1.0: lambda x: 1.0 / x}

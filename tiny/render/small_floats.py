@@ -1,11 +1,12 @@
 """float16, bfloat16 and fp8: held as bits, computed in float32, rounded once.
 
-A value of type bfloat16, fp8e4m3 or fp8e5m2 has no arithmetic on any processor we emit for; in a kernel it is nothing but
-the unsigned integer of its bits, and the only operation on it is the BITCAST to and from that. `decoded` gives its
-number as float32, `encoded` the value for a number. float16 is native: there CAST does both.
+A value of type bfloat16, fp8e4m3 or fp8e5m2 has no arithmetic on any processor we emit for; in a kernel it is
+nothing but the unsigned integer of its bits, and the only operation on it is the BITCAST to and from that.
+`decoded` gives its number as float32, `encoded` the value for a number. float16 is native: there CAST does
+both.
 
-float32 holds every number of these types, and has more than twice their significant bits and two more, so that +, -, *, /
-and the square root rounded to float32 and then once more give what one rounding would.
+float32 holds every number of these types, and has more than twice their significant bits and two more, so
+that +, -, *, / and the square root rounded to float32 and then once more give what one rounding would.
 """
 import math
 
@@ -19,7 +20,9 @@ F32, F64 = dtypes.float32, dtypes.float64
 
 
 def storage_dtype(dtype: DType) -> DType:
-    """The type a kernel holds values of `dtype` in: an unsigned integer for bfloat16 and fp8, otherwise itself."""
+    """The type a kernel holds values of `dtype` in: an unsigned integer for bfloat16 and fp8, otherwise
+    itself.
+    """
     return LAYOUTS[dtype].word if dtype in PATTERNS else dtype
 
 
@@ -69,7 +72,9 @@ def _decoded_e4m3(x: Formula) -> Formula:
 
 # -- from float32 and float64 ---------------------------------------------------------------------
 def encoded(x: Formula, dtype: DType) -> Formula:
-    """A float32 or float64 number as `dtype`, rounded to nearest even once; too large ones become inf, NaN in e4m3."""
+    """A float32 or float64 number as `dtype`, rounded to nearest even once; too large ones become inf, NaN in
+    e4m3.
+    """
     if dtype in (F32, F64):
         return x.cast(dtype)
     if x.node.op is ops.CONST:
@@ -139,17 +144,20 @@ def rounded_to_odd(x: Formula) -> Formula:
 
 
 def integer_to_odd(x: Formula, dtype: DType) -> Formula:
-    """An integer or bool as float32, exact where `dtype` can tell the difference; to be rounded to `dtype` next."""
+    """An integer or bool as float32, exact where `dtype` can tell the difference; to be rounded to `dtype`
+    next.
+    """
     source = x.dtype
     if source.bits <= 16:
         return x.cast(F32)
-    if dtype is not dtypes.bfloat16:                        # what is beyond 2**18 is infinite in the other types
+    if dtype is not dtypes.bfloat16:                        # the others are infinite, or NaN, from 2**18 on
         bounded = where(x > (1 << 18), 1 << 18, x)
         if not source.is_unsigned:
             bounded = where(bounded < -(1 << 18), -(1 << 18), bounded)
         return bounded.cast(F32)
     result = x
-    for length, shift in ((24, 14), (38, 28), (52, 40)):    # above 2**length, bits below 2**shift become one odd bit
+    # above 2**length, the bits below 2**shift become one odd bit
+    for length, shift in ((24, 14), (38, 28), (52, 40)):
         if source.bits > length:
             large = x > (1 << length)
             if not source.is_unsigned:

@@ -1,6 +1,7 @@
 """Threefry: random bits as a function of a counter and a key.
 
-J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011; constants as in Random123.
+J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011; constants as
+in Random123.
 """
 from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node

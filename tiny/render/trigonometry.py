@@ -1,15 +1,18 @@
-"""Sine, cosine, tangent and arc tangent, right for every argument, as basic arithmetic without branches or tables.
+"""Sine, cosine, tangent and arc tangent, right for every argument, as basic arithmetic without branches or
+tables.
 
-An angle is first reduced to r, |r| <= pi/4, and the number of quarter turns taken away. Large angles need many digits of
-pi: Payne and Hanek's method multiplies the angle by those bits of 1 / (2 pi) that matter for its exponent, in integers
-("Radian Reduction for Trigonometric Functions", SIGNUM Newsletter, January 1983). Where the operand proves that the angle
-is small, Cody and Waite's subtraction in steps is enough, at a fifth of the cost.
+An angle is first reduced to r, |r| <= pi/4, and the number of quarter turns taken away. Large angles need
+many digits of pi: Payne and Hanek's method multiplies the angle by those bits of 1 / (2 pi) that matter for
+its exponent, in integers ("Radian Reduction for Trigonometric Functions", SIGNUM Newsletter, January 1983).
+Where the operand proves that the angle is small, Cody and Waite's subtraction in steps is enough, at a fifth
+of the cost.
 """
 import math
 
 from tiny.ir.dtype import dtypes
 from tiny.render.formula import Formula, constant, fma, polynomial, where
 
+Angle = tuple[Formula, Formula, Formula]                     # quarter turns, unsigned; r; correction to r
 F32, F64 = dtypes.float32, dtypes.float64
 U32, U64, I64 = dtypes.uint32, dtypes.uint64, dtypes.int64
 QUARTER_PI = {F32: 0.785398185, F64: 0.7853981633974483}
@@ -35,17 +38,19 @@ ATAN = {F32: (-0.333333164, 0.199985251, -0.142443091, 0.105984695, -0.060881666
               -0.052183714001335035, 0.045034466275869468, -0.033472729923034177, 0.015194019834348029)}
 # what rounding pi/4 and pi/2 to the type leaves out
 ATAN_LOW = {F32: (-2.1855695e-08, -4.371139e-08), F64: (3.061616997868383e-17, 6.123233995736766e-17)}
-# pi/2 in parts of few bits: the product of each but the last with a number of quarter turns below 2**10 is exact
+# pi/2 in parts of few bits: the product of each but the last with a number of quarter turns below 2**10 is
+# exact
 HALF_PI_STEPS = {F32: (1.570556640625, 0.0002396702766418457, 1.5890691429376602e-08, 2.563344151594519e-12),
-                 F64: (1.570796325802803, 9.920935791635221e-10, 5.17018297889025e-19, 2.9038559739793605e-28)}
+                 F64: (1.570796325802803, 9.920935791635221e-10, 5.17018297889025e-19,
+                       2.9038559739793605e-28)}
 STEPS_END = 1600.0
 # pi/2 in halves of the significant bits, and the rest
 HALF_PI = {F32: (1.5703125, 0.00048382679489661926), F64: (1.5707963109016418, 1.5893254773528196e-08)}
 
 
 # -- an angle in quarter turns and a rest ---------------------------------------------------------
-def reduce_in_steps(size: Formula) -> tuple[Formula, Formula, Formula]:
-    """(quarter turns as an unsigned integer, r, correction to r) of an angle from 0 to STEPS_END."""
+def reduce_in_steps(size: Formula) -> Angle:
+    """An angle from 0 to STEPS_END."""
     magic = size.layout.magic
     first, second, third, fourth = HALF_PI_STEPS[size.dtype]
     rounded = fma(size, 2.0 / math.pi, magic)
@@ -59,7 +64,9 @@ def reduce_in_steps(size: Formula) -> tuple[Formula, Formula, Formula]:
 
 
 def window(index: Formula, table: tuple[int, ...], count: int, steps: int) -> list[Formula]:
-    """table[index], table[index + 1] ...: `count` words chosen without a load, by shifting 2**(steps-1), ... 2, 1 places."""
+    """table[index], table[index + 1] ...: `count` words chosen without a load, by shifting 2**(steps-1), ...
+    2, 1 places.
+    """
     words: list = [constant(word, index.dtype) for word in table]
     for step in reversed(range(steps)):
         distance, needed = 1 << step, count + (1 << step) - 1
@@ -69,8 +76,8 @@ def window(index: Formula, table: tuple[int, ...], count: int, steps: int) -> li
     return words
 
 
-def reduce_exactly(size: Formula) -> tuple[Formula, Formula, Formula]:
-    """(quarter turns modulo 4, r, correction to r) of any finite angle from 1/2 up.
+def reduce_exactly(size: Formula) -> Angle:
+    """Any finite angle from 1/2 up.
 
     With the angle as 0.m * 2**e, the words of 1 / (2 pi) from bit e on, times m, are the fraction of a turn.
     """
@@ -92,7 +99,7 @@ def _words_of_32() -> tuple[int, ...]:
     return (0, *halves, 0)
 
 
-def _fraction_32(m: Formula, high: Formula, middle: Formula, low: Formula) -> tuple[Formula, Formula, Formula]:
+def _fraction_32(m: Formula, high: Formula, middle: Formula, low: Formula) -> Angle:
     """The top 64 bits of m * (high, middle, low) modulo one turn, to quarter turns and radians."""
     m, high, middle, low = (v.cast(U64) for v in (m, high, middle, low))
     product = ((m * high) << 32) + m * middle + ((m * low) >> 32)
@@ -113,7 +120,7 @@ def multiply_wide(a: Formula, b: Formula) -> tuple[Formula, Formula]:
     return a_high * b_high + (cross >> 32) + (other >> 32), a * b
 
 
-def _fraction_64(m: Formula, high: Formula, middle: Formula, low: Formula) -> tuple[Formula, Formula, Formula]:
+def _fraction_64(m: Formula, high: Formula, middle: Formula, low: Formula) -> Angle:
     """The same with words of 64 bits: the fraction of a turn to 128 bits."""
     middle_high, middle_low = multiply_wide(m, middle)
     below = middle_low + multiply_wide(m, low)[0]
@@ -137,8 +144,10 @@ def _radians(turns: Formula, correction: Formula) -> tuple[Formula, Formula]:
     return r, rest - (r - exact)
 
 
-def reduce_angle(x: Formula, largest: float) -> tuple[Formula, Formula, Formula]:
-    """(quarter turns, r, correction) of |x|, which is promised not to be above `largest`; inf if nothing is known."""
+def reduce_angle(x: Formula, largest: float) -> Angle:
+    """(quarter turns, r, correction) of |x|, which is promised not to be above `largest`; inf if nothing is
+    known.
+    """
     size = x.magnitude()
     if largest <= STEPS_END:
         return reduce_in_steps(size)

@@ -140,17 +140,18 @@ class _Builder:
 
     def _hold_values(self, sequence: list[Node]) -> bool:
         """Store the value of each write that reads its base elsewhere than where it writes; True if any was found."""
-        found = False
+        held = set()
         for node in sequence:
             value = node.src[1] if node.op is ops.ASSIGN else None
             if not self.in_place(node) or value in self.stored or node.src[0] not in region(value, self.stored)[1]:
                 continue
             kernel = self._kernel(node)[0]
             if any(load.src[1] is not kernel.index for load in _loads_of_destination(kernel)):
-                self.stored = {n: None for n in self.order if n in self.stored or n is value}
-                self.inputs.clear()
-                found = True
-        return found
+                held.add(value)
+        if held:
+            self.stored = {node: None for node in self.order if node in self.stored or node in held}
+            self.inputs.clear()
+        return bool(held)
 
     def _sequence(self) -> list[Node] | None:
         """Stored nodes in an order where readers of a base come before the write; None after a write lost its place."""

@@ -55,10 +55,11 @@ class Layout:
     """Where each section of a relocatable object goes, relative to a base that is not known yet.
 
     size: bytes of the whole; writable_from: offset, on a page, from which on it stays writable.
+    places: number of a section -> its offset.
     """
     def __init__(self, parsed: ObjectFile):
         self.parsed = parsed
-        self._sections: dict[int, int] = {}
+        self.places: dict[int, int] = {}
         loaded = [(index, section) for index, section in enumerate(parsed.sections)
                   if section.flags & objfile.ALLOC and section.kind != objfile.NOTE]
         if any(section.flags & objfile.TLS for _, section in loaded):
@@ -77,15 +78,15 @@ class Layout:
         self.size = max(_align(end, io.PAGE), io.PAGE)
 
     def _place(self, index: int, section: Section, end: int) -> int:
-        self._sections[index] = _align(end, section.align)
-        return self._sections[index] + section.size
+        self.places[index] = _align(end, section.align)
+        return self.places[index] + section.size
 
     def offset(self, symbol: Symbol) -> int:
         """Where a defined symbol lies."""
-        if symbol.section not in self._sections:
+        if symbol.section not in self.places:
             raise ObjectError(f"symbol {symbol.name or '(section)'} lies in section {symbol.section}, which "
                               "is not loaded")
-        return self._sections[symbol.section] + symbol.value
+        return self.places[symbol.section] + symbol.value
 
     def link(self, base: int, resolve: Callable[[str], int]) -> bytearray:
         """The bytes for address `base`, relocations applied. resolve: name -> address of an undefined
@@ -93,7 +94,7 @@ class Layout:
         """
         content = bytearray(self.size)
         parsed = self.parsed
-        for index, start in self._sections.items():
+        for index, start in self.places.items():
             data = parsed.sections[index].data
             content[start:start + len(data)] = data
         for number, position in self._jumps.items():
@@ -103,7 +104,7 @@ class Layout:
         for number, position in self._pointers.items():
             address = self._address(number, base, resolve)
             struct.pack_into("<Q", content, self._pointers_at + position * 8, address)
-        for index, start in self._sections.items():
+        for index, start in self.places.items():
             for relocation in parsed.sections[index].relocations:
                 rule = objfile.relocate(parsed.machine, relocation.kind)
                 place = start + relocation.offset

@@ -117,7 +117,7 @@ class Rearrange:
         if not arrow:
             raise ValueError(f'rearrange {formula!r}: there is no "->" between what is and what shall be')
         before, after = _groups(left, formula), _groups(right, formula)
-        if "..." in [name for group in before for name in group]:
+        if ["..."] in before:
             dots = [f"...{k}" for k in range(len(self.shape) - len(before) + 1)]
             before, after = _spread(before, dots), _spread(after, dots)
         if len(before) != len(self.shape):
@@ -148,7 +148,7 @@ def _groups(side: str, formula: str) -> list[list[str]]:
         names = inside.split() if inside is not None else [] if single == "1" else [single]
         if any(not (name == "..." or name.isidentifier()) for name in names):
             raise ValueError(f"rearrange {formula!r}: {match.group()!r} is no name of an axis")
-        groups.append(names)
+        groups.append(["(...)"] if inside is not None and names == ["..."] else names)
     return groups
 
 
@@ -159,5 +159,5 @@ def _spread(groups: list[list[str]], dots: list[str]) -> list[list[str]]:
         if group == ["..."]:
             result.extend([name] for name in dots)
         else:
-            result.append([part for name in group for part in (dots if name == "..." else [name])])
+            result.append([part for name in group for part in (dots if "..." in name else [name])])
     return result

@@ -5,6 +5,7 @@
 
 Start reading at docs/README.md.
 """
+from tiny import nn
 from tiny.config import Context, getenv
 from tiny.devices import Device
 from tiny.frontend.jit import TinyJit
@@ -14,4 +15,5 @@ from tiny.ir.node import Variable
 from tiny.realize import GlobalCounters
 
 __version__ = "0.1.0"
-__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "Variable", "dtypes", "getenv"]
+__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "Variable", "dtypes", "getenv",
+           "nn"]

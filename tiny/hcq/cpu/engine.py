@@ -86,7 +86,7 @@ class Engine:
 
     def wait_for_room(self, size: int, limit_ns: int) -> WaitResult:
         """The same until `size` bytes fit into the ring."""
-        target = self.written + size - RING_BYTES
+        target = max(0, self.written + size - RING_BYTES)
         return self._wait(self.state, self.state + State.consumed.offset, target, limit_ns)
 
     def snapshot(self) -> State:

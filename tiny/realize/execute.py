@@ -123,22 +123,26 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
     prepared = prepare(roots, order, leaves, device, {leaf: writable.get(leaf, False) for leaf in leaves})
     plan = prepared.plan
     values = bound_values(order) if plan.variables else {}
-    outputs = {number: Storage(device, plan.results[number].dtype, plan.results[number].shape, allocate(
-        device, bytes_of(plan.results[number].shape, plan.results[number].dtype))) for number in prepared.outputs}
+    outputs = {number: _output(device, roots[number]) for number in prepared.outputs}
     inputs = tuple(leaf.arg for leaf in leaves)
-    results = tuple(_result(result, number, inputs, outputs) for number, result in enumerate(plan.results))
+    results = tuple(_result(result.place, root, inputs, outputs)
+                    for result, root in zip(plan.results, roots, strict=True))
     run = Run(prepared, device, inputs, tuple(outputs.values()), values, results)
     submit(run)
     return run
 
 
-def _result(result, number: int, inputs: tuple[Storage, ...], outputs: dict[int, Storage]) -> Node:
-    place = result.place
+def _output(device: str, root: Node) -> Storage:
+    """Memory for a result; a symbolic size gets its upper bound, so that it may grow later."""
+    return Storage(device, root.dtype, root.shape, allocate(device, bytes_of(root.shape, root.dtype)))
+
+
+def _result(place: Place, root: Node, inputs: tuple[Storage, ...], outputs: dict[int, Storage]) -> Node:
     if place.kind == OUTPUT:
         return buffer_node(outputs[place.number])
     old = inputs[place.number]
     old.lost = True
-    return buffer_node(Storage(old.device, old.dtype, result.shape, old.buffer))
+    return buffer_node(Storage(old.device, old.dtype, root.shape, old.buffer))
 
 
 def submit(run: Run) -> None:

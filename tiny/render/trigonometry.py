@@ -1,11 +1,12 @@
-"""Sine, cosine, tangent and arc tangent, right for every argument, as basic arithmetic without branches or
-tables.
+"""Sine, cosine, tangent and arc tangent, right for every argument, as arithmetic without branches or tables.
 
 An angle is first reduced to r, |r| <= pi/4, and the number of quarter turns taken away. Large angles need
 many digits of pi: Payne and Hanek's method multiplies the angle by those bits of 1 / (2 pi) that matter for
 its exponent, in integers ("Radian Reduction for Trigonometric Functions", SIGNUM Newsletter, January 1983).
 Where the operand proves that the angle is small, Cody and Waite's subtraction in steps is enough, at a fifth
 of the cost.
+
+The errors stated, in units of the last place, are the largest that tests/render/test_functions.py meets.
 """
 import math
 
@@ -184,7 +185,7 @@ def _turned(sine: Formula, cosine: Formula, quarters: Formula) -> Formula:
 
 
 def sin(x: Formula, largest: float = math.inf) -> Formula:
-    """The sine of an angle in radians."""
+    """The sine of an angle in radians. Error below 0.95."""
     quarters, r, correction = reduce_angle(x, largest)
     result = _turned(sin_kernel(r, correction), cos_kernel(r, correction), quarters)
     result = result.flip_sign(x.sign_bit())
@@ -192,14 +193,17 @@ def sin(x: Formula, largest: float = math.inf) -> Formula:
 
 
 def cos(x: Formula, largest: float = math.inf) -> Formula:
-    """The cosine of an angle in radians."""
+    """The cosine of an angle in radians. Error below 0.95."""
     quarters, r, correction = reduce_angle(x, largest)
     result = _turned(sin_kernel(r, correction), cos_kernel(r, correction), quarters + 1)
     return result if largest < math.inf else _finite_only(x, result)
 
 
 def tan(x: Formula, largest: float = math.inf) -> Formula:
-    """The tangent: sine by cosine, or minus cosine by sine after an odd number of quarter turns."""
+    """The tangent: sine by cosine, or minus cosine by sine after an odd number of quarter turns.
+
+    Sine and cosine keep what rounding them lost, and a second division mends the first. Error below 1.75.
+    """
     quarters, r, correction = reduce_angle(x, largest)
     square = r * r
     half = square * 0.5
@@ -222,7 +226,7 @@ def _sum(large: Formula, small: Formula) -> tuple[Formula, Formula]:
 
 
 def atan(x: Formula) -> Formula:
-    """The arc tangent: of x, of (x - 1) / (x + 1) plus pi/4, or of -1/x plus pi/2."""
+    """The arc tangent: of x, of (x - 1) / (x + 1) plus pi/4, or of -1/x plus pi/2. Error below 1.9."""
     size = x.magnitude()
     middle, far = size > 0.4142135623730950, size > 2.414213562373095
     t = where(far, -1.0, where(middle, size - 1.0, size)) / where(far, size, where(middle, size + 1.0, 1.0))

@@ -62,7 +62,7 @@ def prepare(roots: list[Node], order: list[Node], leaves: list[Node], device: st
         plan = make_plan(roots, order, writable, max(opened.target.max_buffers - 1, 1))
         compiled = compile_kernels([(step.kernel, len(step.places)) for step in plan.steps], device)
         outputs = sorted({step.places[0].number for step in plan.steps if step.places[0].kind == OUTPUT} |
-                         {result.place.number for result in plan.results if result.place.kind == OUTPUT})
+                         {place.number for place in plan.results if place.kind == OUTPUT})
         symbolic = [one.groups for one in compiled if isinstance(one.groups, Node)]
         prepared = Prepared(plan, compiled, len(leaves), outputs, symbolic,
                             compile_function(symbolic, plan.variables))
@@ -125,8 +125,7 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
     values = bound_values(order) if plan.variables else {}
     outputs = {number: _output(device, roots[number]) for number in prepared.outputs}
     inputs = tuple(leaf.arg for leaf in leaves)
-    results = tuple(_result(result.place, root, inputs, outputs)
-                    for result, root in zip(plan.results, roots, strict=True))
+    results = tuple(_result(place, root, inputs, outputs) for place, root in zip(plan.results, roots, strict=True))
     run = Run(prepared, device, inputs, tuple(outputs.values()), values, results)
     submit(run)
     return run

@@ -33,18 +33,12 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What becomes of a root: its place, which for a write in place is an input's."""
-    place: Place
-    dtype: DType
-    shape: tuple
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in order; results for the roots in order; arena bytes the steps need meanwhile."""
+    """Steps in order; where each root's value is in the end, which for a write in place is an input; arena bytes the
+    steps need meanwhile.
+    """
     steps: tuple[Step, ...]
-    results: tuple[Result, ...]
+    results: tuple[Place, ...]
     arena_size: int
     variables: tuple[Node, ...]
 
@@ -229,7 +223,7 @@ class _Builder:
         places = self._places(kernels, owner)
         steps = tuple(Step(kernel, (places[owner[node]], *(places[owner.get(r, r)] for r in reads)))
                       for kernel, node, reads in kernels)
-        results = tuple(Result(places[owner.get(root, root)], root.dtype, root.shape) for root in self.roots)
+        results = tuple(places[owner.get(root, root)] for root in self.roots)
         return Plan(steps, results, self.arena_size, variables_of(self.order))
 
     def _places(self, kernels: list, owner: dict[Node, Node]) -> dict[Node, Place]:

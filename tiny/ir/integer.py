@@ -449,6 +449,11 @@ def compile_function(values: Sequence[Integer], variables: Sequence[Node]) -> Ca
     return eval(f"lambda {', '.join(names.values())}: ({body})", {"max": max, "min": min})
 
 
+def as_node(value: Integer) -> Node:
+    """A symbolic integer as a node, also when it is a plain int."""
+    return value if isinstance(value, Node) else const(value, dtypes.index)
+
+
 def maximum(a: Integer, b: Integer) -> Integer:
     """The larger of two integers."""
     if less(a, b) is True:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
-from tiny.ir.integer import ARITHMETIC, Integer, less, linear, substitute
+from tiny.ir.integer import ARITHMETIC, Integer, as_node, less, linear, substitute
 from tiny.ir.node import Node, const, toposort
 from tiny.ir.ops import Op
-from tiny.schedule.index import as_node
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tiny.ir import ops
-from tiny.ir.integer import Integer, bounds, less, multiply, unbound
+from tiny.ir.integer import Integer, as_node, bounds, less, multiply, unbound
 from tiny.ir.node import Node, const
 from tiny.ir.ops import identity_of
 from tiny.render.instances import Instance, Instantiate, all_of, at_lane, combine, lanes_in, load, neighbours
 from tiny.render.scopes import Scopes
-from tiny.schedule.index import as_node
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import BLOCK, CONTROL, GROUP, LANES, SPLIT, Loop, Pack, Schedule, accumulation, spills
 

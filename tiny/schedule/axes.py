@@ -3,9 +3,8 @@ from collections.abc import Iterable
 
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
-from tiny.ir.integer import Integer, equal, linear, multiply, substitute
+from tiny.ir.integer import Integer, as_node, equal, linear, multiply, substitute
 from tiny.ir.node import Node, toposort
-from tiny.schedule.index import as_node
 from tiny.schedule.kernel import Kernel
 
 NONE, NEIGHBOURS, SCATTERED = "none", "neighbours", "scattered"

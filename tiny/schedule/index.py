@@ -7,16 +7,11 @@ from collections.abc import Callable, Sequence
 
 from tiny.ir import ops
 from tiny.ir.dtype import DType, accumulator_dtype, dtypes
-from tiny.ir.integer import Integer, bounds, equal, less, multiply, prod, unbound
+from tiny.ir.integer import Integer, as_node, bounds, equal, less, multiply, prod, unbound
 from tiny.ir.node import Node, const
 from tiny.schedule.kernel import Kernel
 
 Position = tuple[Integer, ...]
-
-
-def as_node(value: Integer) -> Node:
-    """A symbolic integer as a node, also when it is a plain int."""
-    return value if isinstance(value, Node) else const(value, dtypes.index)
 
 
 def row_major(position: Position, shape: Sequence[Integer]) -> Integer:

@@ -68,7 +68,9 @@ class Movement:
         return self.reshape(*shape)
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1):
-        """The axes from start_dim to end_dim, both included, as one."""
+        """The axes from start_dim to end_dim, both included, as one; a single number as one axis."""
+        if not self.shape:
+            return self.reshape(1)
         start, end = self._axis(start_dim, "flatten"), self._axis(end_dim, "flatten")
         shape = self.shape
         return self.reshape(*shape[:start], prod(shape[start:end + 1]), *shape[end + 1:])

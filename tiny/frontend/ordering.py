@@ -7,6 +7,7 @@ from tiny.frontend.elementwise import number
 from tiny.frontend.shaping import expand
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
+from tiny.ir.integer import prod
 from tiny.ir.node import Node
 
 RANKED_AXIS = 512                                           # longer axes are sorted by digits
@@ -33,7 +34,7 @@ class Ordering:
         if isinstance(size, Node):
             raise ValueError(f"sort: axis {dim} of {self.shape} has a symbolic size; shrink it to a fixed one")
         last = self.transpose(dim, -1)
-        keys = last._sort_keys(descending).reshape(-1, size)
+        keys = last._sort_keys(descending).reshape(prod(last.shape[:-1]), size)
         order = keys._order_by_rank() if size <= RANKED_AXIS else keys._order_by_digits(self._key_bits())
         return order.reshape(last.shape).transpose(dim, -1)
 

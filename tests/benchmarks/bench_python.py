@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.benchmarks.report import report
 from tiny import GlobalCounters, Tensor, TinyJit, nn
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
@@ -26,11 +27,6 @@ imported = time.perf_counter()
 (Tensor([1.0, 2.0, 3.0]) * 2 + 1).tolist()
 print(imported - began, time.perf_counter() - imported)
 """
-
-
-def report(what: str, figure: float, unit: str, budget: float | None = None) -> None:
-    limit = "" if budget is None else f"   budget {budget:g} {unit}{'' if figure <= budget else '   OVER'}"
-    print(f"\n{what:58}{figure:10.2f} {unit}{limit}")
 
 
 def first_kernel(cache) -> tuple[float, float]:

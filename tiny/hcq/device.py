@@ -67,6 +67,10 @@ class Device:
         """
         raise NotImplementedError
 
+    def settle(self, point: int) -> None:
+        """Wait until the commands up to `point` have finished or were dropped; their memory is free then."""
+        raise NotImplementedError
+
     def reset(self) -> None:
         """Drop what was submitted and has not finished, also a kernel that never ends; who waits gets an
         error.

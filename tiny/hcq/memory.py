@@ -9,8 +9,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from tiny.hcq import events
-from tiny.hcq.errors import DeviceError, OutOfMemory
+from tiny.hcq import events, io
+from tiny.hcq.errors import OutOfMemory
 
 ALIGNMENT = 64                                              # of every address handed out, in bytes
 SLAB = 2 << 20                                              # small blocks are cut from slabs of this size
@@ -38,12 +38,17 @@ class HostMemory:
     address, size: in bytes; readonly. TypeError without a buffer, ValueError if it is not contiguous.
     """
     def __init__(self, source):
-        if not memoryview(source).c_contiguous:
-            raise ValueError("from_host: the memory is not contiguous; copy it first")
         self._info = _PyBuffer()
+        if not memoryview(source).c_contiguous:
+            raise ValueError("the memory of a buffer's data must be contiguous; copy it first")
         _get_buffer(source, ctypes.byref(self._info), 0)
         self.address, self.size = self._info.address or 0, self._info.size
         self.readonly = bool(self._info.readonly)
+
+    def view(self) -> memoryview:
+        """The bytes, whatever the object's own format and shape are."""
+        window = io.view(self.address, self.size, self)
+        return window.toreadonly() if self.readonly else window
 
     def __del__(self):
         if self._info.address is not None:
@@ -83,7 +88,7 @@ class Buffer:
     def initialize(self, data) -> "Buffer":
         """Fill a buffer that no submitted command uses yet, without waiting for those of other buffers."""
         if self.ready:
-            self.device.synchronize(self.ready)
+            self.device.settle(self.ready)
         self._write(data)
         return self
 
@@ -99,21 +104,19 @@ class Buffer:
         source = self.host()
         if into is None:
             return bytes(source)
-        target = memoryview(into).cast("B")
-        if len(target) > self.size:
-            raise ValueError(f"Buffer.copyout: {len(target)} wanted, {self.size} held; slice the source")
-        target[:] = source[:len(target)]
+        target = HostMemory(into)
+        if target.size > self.size:
+            raise ValueError(f"Buffer.copyout: {target.size} wanted, {self.size} held; slice the target")
+        target.view()[:] = source[:target.size]
         return into
 
     def _write(self, data) -> None:
-        source = memoryview(data)
-        source = source.cast("B") if source.c_contiguous and source.nbytes else memoryview(source.tobytes())
-        if source.nbytes > self.size:
-            raise ValueError(f"Buffer.copyin: {source.nbytes} given, {self.size} held; slice the source")
+        source = HostMemory(data)
+        if source.size > self.size:
+            raise ValueError(f"Buffer.copyin: {source.size} given, {self.size} held; slice the source")
         if self.readonly:
             raise ValueError("Buffer.copyin: the memory belongs to a read-only host object; copy it first")
-        if source.nbytes:
-            self.device.io.view(self.address, source.nbytes, self)[:] = source
+        self.device.io.view(self.address, source.size)[:] = source.view()
 
 
 def size_class(size: int) -> int:
@@ -234,5 +237,5 @@ def lend(device, source) -> Buffer:
     """
     memory = HostMemory(source)
     if not memory.size:
-        raise DeviceError("from_host: the object has no bytes; allocate an empty buffer instead")
+        return device.allocate(0)
     return Buffer(device, memory.address, memory.size, owner=memory)

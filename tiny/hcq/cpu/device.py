@@ -146,6 +146,10 @@ class CpuDevice(Device):
             if first <= value <= last:
                 raise error
 
+    def settle(self, point: int) -> None:
+        if self._engine.completed[0] < point:
+            self._block(point, None)
+
     def _block(self, value: int, timeout_ms: int | None) -> None:
         if value > self.submitted:
             raise ValueError(f"{self.name}: point {value} was never submitted, the last is {self.submitted}")

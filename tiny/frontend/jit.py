@@ -1,9 +1,10 @@
-"""TinyJit: a function of tensors, captured at its second call and replayed as one submission from the third on.
+"""TinyJit: a function of tensors, captured at its second call and replayed as one submission from the third
+on.
 
 Strict capture: what a replay could get wrong is part of what calls are told apart by, or is an error.
-- Shapes, dtypes, devices, Python values and which arguments are the same tensor: each combination is captured by itself.
-- Results are new tensors on every call; a result that is an argument, or a tensor the function keeps, stays that.
-- Tensors written to inside, arguments or not, are written to on every replay.
+- Shapes, dtypes, devices, Python values and which arguments are the same tensor: each combination is captured
+by itself. - Results are new tensors on every call; a result that is an argument, or a tensor the function
+keeps, stays that. - Tensors written to inside, arguments or not, are written to on every replay.
 - Sizes bound to a Variable may differ from call to call; results have the sizes of their call.
 - Random numbers are drawn anew.
 - Reading a value inside is a JitError.
@@ -24,14 +25,18 @@ MOST_CAPTURES = 64      # combinations of shapes and Python values one function 
 
 
 class _Arguments:
-    """The arguments of one call, flattened: tensors with their names, variables, and everything else as a key."""
+    """The arguments of one call, flattened: tensors with their names, variables, and everything else as a
+    key.
+    """
 
     def __init__(self, args: tuple, kwargs: dict):
         self.tensors: list[tuple[str, Core]] = []
         self.variables: dict[Node, int] = {}
         key = [self._walk(f"argument {number}", value) for number, value in enumerate(args)]
         key += [(name, self._walk(f"argument {name}", value)) for name, value in sorted(kwargs.items())]
-        for (_, tensor), node in zip(self.tensors, runtime.realize([t.node for _, t in self.tensors]), strict=True):
+        for (_, tensor), node in zip(
+            self.tensors, runtime.realize([t.node for _, t in self.tensors]), strict=True
+        ):
             tensor.settle(node)
         self.storages = [tensor.node.arg for _, tensor in self.tensors]
         first: dict[int, int] = {}
@@ -56,19 +61,25 @@ class _Arguments:
         try:
             hash(value)
         except TypeError:
-            raise JitError(f"{name} of type {type(value).__name__} can change without notice, so a replay could be stale; "
-                           "pass tensors, numbers, strings, Variables, or lists and dicts of those") from None
+            raise JitError(
+                f"{name} of type {type(value).__name__} can change without notice, so a replay could be "
+                f"stale; "
+                "pass tensors, numbers, strings, Variables, or lists and dicts of those"
+            ) from None
         return type(value), value
 
     def _bind(self, name: str, size) -> None:
         for variable, value in bindings(size).items():
             if self.variables.setdefault(variable, value) != value:
-                raise JitError(f"{name}: Variable {variable.arg[0]} is bound to {value}, elsewhere in this call to "
-                               f"{self.variables[variable]}")
+                raise JitError(
+                    f"{name}: Variable {variable.arg[0]} is bound to {value}, elsewhere in this call to "
+                    f"{self.variables[variable]}"
+                )
 
 
 class TinyJit:
-    """Decorator, see the module's text. `prune` is accepted for compatibility; nothing is computed in vain anyway.
+    """Decorator, see the module's text. `prune` is accepted for compatibility; nothing is computed in vain
+    anyway.
 
     reset() forgets what was captured. Raises JitError when a function cannot be captured.
     """
@@ -115,11 +126,17 @@ class TinyJit:
 
     def _too_many(self, key: tuple) -> str:
         last = list(self.captured)[-1]
-        differing = [number for number, (new, old) in enumerate(zip(key[0], last[0], strict=False)) if new != old]
+        differing = [
+            number for number, (new, old) in enumerate(zip(key[0], last[0], strict=False)) if new != old
+        ]
         where = f"argument {differing[0]}" if differing else "its arguments"
-        return (f"{getattr(self.fxn, '__name__', 'the function')} was called with {MOST_CAPTURES} different combinations of "
-                f"shapes and Python values, last different in {where}; pass a number that changes as a Tensor, a size as a "
-                "bound Variable")
+        return (
+            f"{getattr(self.fxn, '__name__', 'the function')} was called with {MOST_CAPTURES} different "
+            f"combinations of "
+            f"shapes and Python values, last different in {where}; pass a number that changes as a Tensor, a "
+            f"size as a "
+            "bound Variable"
+        )
 
 
 def _settle(pairs: list) -> None:
@@ -132,11 +149,15 @@ def _tensors_in(value) -> list[Core]:
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
-    return [tensor for one in value for tensor in _tensors_in(one)] if isinstance(value, (list, tuple)) else []
+    return (
+        [tensor for one in value for tensor in _tensors_in(one)] if isinstance(value, (list, tuple)) else []
+    )
 
 
 class _Result:
-    """A tensor's place in the result. kind: argument, fresh or fixed; number: which one; tensor: the fixed one itself."""
+    """A tensor's place in the result. kind: argument, fresh or fixed; number: which one; tensor: the fixed
+    one itself.
+    """
 
     def __init__(self, kind: str, number: int, node: Node, tensor: Core | None):
         self.kind, self.number, self.node, self.tensor = kind, number, node, tensor
@@ -145,7 +166,8 @@ class _Result:
 class _Captured:
     """One captured combination: how to replay it and how to build its results.
 
-    result: what the function returned, tensors replaced by _Result; written: (argument, its new value as a _Result).
+    result: what the function returned, tensors replaced by _Result; written: (argument, its new value as a
+    _Result).
     """
 
     def __init__(self, replay: Replay, result, written: list[tuple[int, _Result]], kind: type):
@@ -173,7 +195,9 @@ class _Captured:
         if result.number not in nodes:
             storage = result.node.arg
             shape = tuple(_bound_anew(size, arguments.variables) for size in storage.shape)
-            nodes[result.number] = buffer_node(Storage(storage.device, storage.dtype, shape, fresh[result.number]))
+            nodes[result.number] = buffer_node(
+                Storage(storage.device, storage.dtype, shape, fresh[result.number])
+            )
         return nodes[result.number]
 
     def _rebuild(self, value, *state):
@@ -194,13 +218,17 @@ def _mapped(value, function: Callable):
 def _bound_anew(size, values: dict[Node, int]):
     if not isinstance(size, Node):
         return size
-    binds = {node: node.src[0].bind(values.get(node.src[0], node.arg)) for node in toposort(size) if node.op is ops.BIND}
+    binds = {
+        node: node.src[0].bind(values.get(node.src[0], node.arg))
+        for node in toposort(size)
+        if node.op is ops.BIND
+    }
     return substitute(size, binds)
 
 
 def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) -> tuple[_Captured, object]:
     """Call the function while recording; the captured function and this call's result."""
-    _settle(runtime.pending_writes())                        # what is pending from outside is no part of the function
+    _settle(runtime.pending_writes())  # what is pending from outside is no part of the function
     own = [tensor for _, tensor in arguments.tensors]
     own_ids = {id(tensor) for tensor in own}
     with recording(arguments.storages) as capture:
@@ -225,8 +253,12 @@ def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) ->
 
     def freeze(value):
         return describe(value) if isinstance(value, Core) else _mapped(value, freeze)
+
     frozen = freeze(result)
-    written = [(number, describe(tensor)) for number, tensor in enumerate(own)
-               if tensor.node.arg.buffer is not arguments.storages[number].buffer]
+    written = [
+        (number, describe(tensor))
+        for number, tensor in enumerate(own)
+        if tensor.node.arg.buffer is not arguments.storages[number].buffer
+    ]
     kind = type(own[0]) if own else next((type(tensor) for tensor in _tensors_in(result)), Core)
     return _Captured(Replay(capture, list(fresh.values())), frozen, written, kind), result

@@ -39,7 +39,8 @@ class DType:
 
     @property
     def min(self) -> int | float | bool:
-        """The lowest value: -inf for floating types that have it, -448.0 for fp8e4m3, which has no infinity."""
+        """The lowest value: -inf for floating types that have it, -448.0 for fp8e4m3, which has no infinity.
+        """
         if self.kind == "f":
             return -448.0 if self.name == "fp8e4m3" else -math.inf
         if self.kind == "b":
@@ -93,7 +94,16 @@ class dtypes:
     index = DType("index", "x", 64)          # sizes and positions: 32 or 64 bits once bounds are known
     void = DType("void", "v", 0)              # of a node that gives no value, such as a store
 
-    char, uchar, short, ushort, int, uint, long, ulong = int8, uint8, int16, uint16, int32, uint32, int64, uint64
+    char, uchar, short, ushort, int, uint, long, ulong = (
+        int8,
+        uint8,
+        int16,
+        uint16,
+        int32,
+        uint32,
+        int64,
+        uint64,
+    )
     half, float, double = float16, float32, float64
 
     fp8s = (fp8e4m3, fp8e5m2)
@@ -128,10 +138,12 @@ class dtypes:
         if isinstance(value, bool):
             return dtypes.bool
         if isinstance(value, int):
-            return dtypes.default_int if -2**31 <= value < 2**31 else dtypes.int64
+            return dtypes.default_int if -(2**31) <= value < 2**31 else dtypes.int64
         if isinstance(value, float):
             return dtypes.default_float
-        raise TypeError(f"dtypes.from_py: {value!r} of type {type(value).__name__} is not a bool, int or float")
+        raise TypeError(
+            f"dtypes.from_py: {value!r} of type {type(value).__name__} is not a bool, int or float"
+        )
 
     @staticmethod
     def finfo(dtype: DType) -> "tuple[int, int]":
@@ -139,20 +151,49 @@ class dtypes:
         return dtype.exponent_mantissa
 
 
-# -- promotion ------------------------------------------------------------------------------------------------------
-# The smallest type that holds both, where one exists; two 16-bit floats of different make meet in float32, and
+# -- promotion -----------------------------------------------------------------------------------------------
+# The smallest type that holds both, where one exists; two 16-bit floats of different make meet in float32,
+# and
 # uint64 with a signed type in float32, as the table of api names has it.
 _PARENTS = {
-    dtypes.bool: (dtypes.int8, dtypes.uint8), dtypes.int8: (dtypes.int16,), dtypes.uint8: (dtypes.int16, dtypes.uint16),
-    dtypes.int16: (dtypes.int32,), dtypes.uint16: (dtypes.int32, dtypes.uint32), dtypes.int32: (dtypes.int64,),
-    dtypes.uint32: (dtypes.int64, dtypes.uint64), dtypes.int64: (dtypes.fp8e4m3, dtypes.fp8e5m2),
-    dtypes.uint64: (dtypes.fp8e4m3, dtypes.fp8e5m2), dtypes.fp8e4m3: (dtypes.float16, dtypes.bfloat16),
-    dtypes.fp8e5m2: (dtypes.float16, dtypes.bfloat16), dtypes.float16: (dtypes.float32,),
-    dtypes.bfloat16: (dtypes.float32,), dtypes.float32: (dtypes.float64,), dtypes.float64: (),
+    dtypes.bool: (dtypes.int8, dtypes.uint8),
+    dtypes.int8: (dtypes.int16,),
+    dtypes.uint8: (dtypes.int16, dtypes.uint16),
+    dtypes.int16: (dtypes.int32,),
+    dtypes.uint16: (dtypes.int32, dtypes.uint32),
+    dtypes.int32: (dtypes.int64,),
+    dtypes.uint32: (dtypes.int64, dtypes.uint64),
+    dtypes.int64: (dtypes.fp8e4m3, dtypes.fp8e5m2),
+    dtypes.uint64: (dtypes.fp8e4m3, dtypes.fp8e5m2),
+    dtypes.fp8e4m3: (dtypes.float16, dtypes.bfloat16),
+    dtypes.fp8e5m2: (dtypes.float16, dtypes.bfloat16),
+    dtypes.float16: (dtypes.float32,),
+    dtypes.bfloat16: (dtypes.float32,),
+    dtypes.float32: (dtypes.float64,),
+    dtypes.float64: (),
 }
-_RANK = {dtype: rank for rank, dtype in enumerate(
-    (dtypes.bool, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32, dtypes.int64,
-     dtypes.uint64, dtypes.fp8e4m3, dtypes.fp8e5m2, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))}
+_RANK = {
+    dtype: rank
+    for rank, dtype in enumerate(
+        (
+            dtypes.bool,
+            dtypes.int8,
+            dtypes.uint8,
+            dtypes.int16,
+            dtypes.uint16,
+            dtypes.int32,
+            dtypes.uint32,
+            dtypes.int64,
+            dtypes.uint64,
+            dtypes.fp8e4m3,
+            dtypes.fp8e5m2,
+            dtypes.float16,
+            dtypes.bfloat16,
+            dtypes.float32,
+            dtypes.float64,
+        )
+    )
+}
 
 
 def _ancestors(dtype: DType) -> set[DType]:
@@ -164,7 +205,7 @@ for _a in _PARENTS:
     for _b in _PARENTS:
         _common = _ancestors(_a) & _ancestors(_b)
         if _a.is_integer and _b.is_integer and all(dtype.is_float for dtype in _common):
-            _common = {dtypes.default_float}                # uint64 with a signed type: no integer holds both
+            _common = {dtypes.default_float}  # uint64 with a signed type: no integer holds both
         _LEAST_UPPER[_a, _b] = min(_common, key=_RANK.__getitem__)
 
 
@@ -177,7 +218,8 @@ def least_upper(*types: DType) -> DType:
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """The type of a sum: at least 32 bits for integers, float types keep theirs (but accumulate in float32)."""
+    """The type of a sum: at least 32 bits for integers, float types keep theirs (but accumulate in float32).
+    """
     if dtype.kind == "u":
         return least_upper(dtype, dtypes.uint32)
     if dtype.kind in "bi":
@@ -190,19 +232,21 @@ def accumulator_dtype(dtype: DType) -> DType:
     return dtypes.float32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
-# -- Python values as bits ------------------------------------------------------------------------------------------
+# -- Python values as bits -----------------------------------------------------------------------------------
 _FORMAT = {dtypes.float64: "<d", dtypes.float32: "<f", dtypes.float16: "<e"}
 
 
 def _round_to_small_float(value: float, dtype: DType) -> float:
-    """Nearest-even rounding to a float type that `struct` does not know; values past the largest become inf or NaN."""
+    """Nearest-even rounding to a float type that `struct` does not know; values past the largest become inf
+    or NaN.
+    """
     exponent_bits, mantissa_bits = dtype.exponent_mantissa
     if value == 0.0 or not math.isfinite(value):
         return math.copysign(math.nan, value) if dtype is dtypes.fp8e4m3 and math.isinf(value) else value
     bias = (1 << (exponent_bits - 1)) - 1
     exponent = max(math.frexp(value)[1] - 1, 1 - bias)
     step = math.ldexp(1.0, exponent - mantissa_bits)
-    rounded = math.copysign(round(abs(value) / step) * step, value)          # round() is half to even
+    rounded = math.copysign(round(abs(value) / step) * step, value)  # round() is half to even
     largest = {"fp8e4m3": 448.0, "fp8e5m2": 57344.0, "bfloat16": 3.3895313892515355e38}[dtype.name]
     if abs(rounded) > largest:
         return math.copysign(math.nan if dtype is dtypes.fp8e4m3 else math.inf, value)

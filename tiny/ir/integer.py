@@ -1,9 +1,10 @@
 """Symbolic integers: sizes, positions and offsets, simplified as they are built, with bounds.
 
-A symbolic integer is a Node of dtype index. Each has one linear form, constant + sum of coefficient * atom, where an atom
-is a VARIABLE, RANGE, LANES, quotient, remainder, product of atoms, or any other index node. Sums are built from that form
-in one order, so equal expressions are the same node. Division and remainder round towards minus infinity, as in Python.
-Importing this module gives index nodes their arithmetic operators.
+A symbolic integer is a Node of dtype index. Each has one linear form, constant + sum of coefficient * atom,
+where an atom is a VARIABLE, RANGE, LANES, quotient, remainder, product of atoms, or any other index node.
+Sums are built from that form in one order, so equal expressions are the same node. Division and remainder
+round towards minus infinity, as in Python. Importing this module gives index nodes their arithmetic
+operators.
 """
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,7 @@ _set = object.__setattr__
 _PYTHON_OPERATOR = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.IDIV: "//", ops.MOD: "%"}
 
 
-# -- order and linear form ------------------------------------------------------------------------------------------
+# -- order and linear form -----------------------------------------------------------------------------------
 def _order(node: Node) -> tuple:
     """A key that sorts atoms the same way in every process: by structure, never by address."""
     try:
@@ -91,7 +92,7 @@ def _recombine(constant: int, terms: dict[Node, int]) -> Integer:
     return _build(constant, terms)
 
 
-# -- arithmetic -----------------------------------------------------------------------------------------------------
+# -- arithmetic ----------------------------------------------------------------------------------------------
 def add(a: Integer, b: Integer) -> Integer:
     """a + b"""
     if not isinstance(a, Node) and not isinstance(b, Node):
@@ -146,7 +147,9 @@ def _factors(atom: Node) -> list[Node]:
 
 
 def _split(value: Integer, divisor: int) -> tuple[Integer, int, dict[Node, int]]:
-    """value = divisor * whole + rest, where rest holds what is not a plain multiple, its constant in 0 ... divisor-1."""
+    """value = divisor * whole + rest, where rest holds what is not a plain multiple, its constant in 0 ...
+    divisor-1.
+    """
     constant, terms = linear(value)
     whole = {atom: c // divisor for atom, c in terms.items() if c % divisor == 0}
     rest = {atom: c for atom, c in terms.items() if c % divisor}
@@ -183,7 +186,9 @@ def floor_divide(a: Integer, b: Integer) -> Integer:
 
 
 def _drop_small(constant: int, rest: dict[Node, int], divisor: int) -> Integer | None:
-    """floor((g*x + r) / d) = floor(g*x / d) where g divides d and r, all small terms together, stays in 0 ... g-1."""
+    """floor((g*x + r) / d) = floor(g*x / d) where g divides d and r, all small terms together, stays in 0 ...
+    g-1.
+    """
     for g in sorted({math.gcd(c, divisor) for c in rest.values()}, reverse=True):
         if g == 1:
             return None
@@ -215,7 +220,8 @@ def modulo(a: Integer, b: Integer) -> Integer:
         return add(multiply(modulo(inner, b // common), common), constant % common)
     if not constant and len(rest) == 1:
         (atom, coefficient), = rest.items()
-        if coefficient == 1 and atom.op is ops.MOD and atom.src[1].op is ops.CONST and atom.src[1].arg % b == 0:
+        nested = atom.op is ops.MOD and atom.src[1].op is ops.CONST
+        if coefficient == 1 and nested and atom.src[1].arg % b == 0:
             return modulo(atom.src[0], b)
     for g in sorted({math.gcd(c, b) for c in rest.values()}, reverse=True):
         if g == 1:
@@ -236,7 +242,7 @@ def _divide_symbolic(a: Integer, b: Node) -> tuple[Integer, Integer]:
     whole: Integer = 0
     rest = a
     if len(linear(b)[1]) == 1 and not linear(b)[0]:
-        (atom, scale), = linear(b)[1].items()
+        ((atom, scale),) = linear(b)[1].items()
         for term, coefficient in linear(a)[1].items():
             factors = _factors(term)
             if atom in factors and coefficient % scale == 0:
@@ -255,7 +261,7 @@ def _divide_symbolic(a: Integer, b: Node) -> tuple[Integer, Integer]:
     return (add(whole, Node(ops.IDIV, None, (rest, b))), Node(ops.MOD, None, (rest, b)))
 
 
-# -- bounds ---------------------------------------------------------------------------------------------------------
+# -- bounds --------------------------------------------------------------------------------------------------
 def _range(constant: int, terms: dict[Node, int]) -> tuple[int, int]:
     low = high = constant
     for atom, coefficient in terms.items():
@@ -315,16 +321,16 @@ def _bounds_of_operands(op, a: tuple[int, int], b: tuple[int, int]) -> tuple[int
         return max(a[0], b[0]), max(a[1], b[1])
     if op is ops.MIN:
         return min(a[0], b[0]), min(a[1], b[1])
-    return min(a[0], b[0]), max(a[1], b[1])                  # WHERE: either of the two
+    return min(a[0], b[0]), max(a[1], b[1])  # WHERE: either of the two
 
 
 def fits_32_bits(value: Integer) -> bool:
     """Whether 32-bit signed arithmetic can hold the value."""
     low, high = bounds(value)
-    return -2**31 <= low and high < 2**31
+    return -(2**31) <= low and high < 2**31
 
 
-# -- comparisons ----------------------------------------------------------------------------------------------------
+# -- comparisons ---------------------------------------------------------------------------------------------
 def equal(a: Integer, b: Integer) -> bool:
     """Whether the two are the same integer whatever the variables; a BIND stands for its variable."""
     if a is b:
@@ -341,18 +347,22 @@ def less(a: Integer, b: Integer) -> bool | Node:
         return True
     if low >= 0:
         return False
-    constant, terms = linear(difference)                     # a < b as (the terms) < (minus the constant)
+    constant, terms = linear(difference)  # a < b as (the terms) < (minus the constant)
     positive = {atom: c for atom, c in terms.items() if c > 0}
     negative = {atom: -c for atom, c in terms.items() if c < 0}
     left, right = (_build(0, positive), _build(-constant, negative))
-    return Node(ops.LT, None, tuple(s if isinstance(s, Node) else const(s, dtypes.index) for s in (left, right)))
+    return Node(
+        ops.LT, None, tuple(s if isinstance(s, Node) else const(s, dtypes.index) for s in (left, right))
+    )
 
 
 def _certainly_negative(difference: Integer) -> bool:
-    """Put the largest value, a symbolic one, for every RANGE of symbolic size that counts up, and look again."""
+    """Put the largest, symbolic, value for every RANGE of symbolic size that counts up, and look again."""
     for _ in range(4):
         constant, terms = linear(difference)
-        symbolic = [atom for atom, c in terms.items() if atom.op is ops.RANGE and c > 0 and linear(atom.src[0])[1]]
+        symbolic = [
+            atom for atom, c in terms.items() if atom.op is ops.RANGE and c > 0 and linear(atom.src[0])[1]
+        ]
         if not symbolic:
             return False
         for atom in symbolic:
@@ -366,11 +376,13 @@ def prod(sizes: Iterable[Integer]) -> Integer:
     """The product of sizes, 1 of none."""
     result: Integer = 1
     for size in sizes:
-        result = multiply(result, size) if isinstance(size, Node) or isinstance(result, Node) else result * size
+        result = (
+            multiply(result, size) if isinstance(size, Node) or isinstance(result, Node) else result * size
+        )
     return result
 
 
-# -- leaving the symbolic world -------------------------------------------------------------------------------------
+# -- leaving the symbolic world ------------------------------------------------------------------------------
 def substitute(value: Integer, replacements: dict[Node, Integer]) -> Integer:
     """The integer with nodes replaced, simplified again on the way up."""
     if not isinstance(value, Node):
@@ -408,7 +420,9 @@ def bindings(value: Integer) -> dict[Node, int]:
     found: dict[Node, int] = {}
     for node in toposort(value) if isinstance(value, Node) else ():
         if node.op is ops.BIND and found.setdefault(node.src[0], node.arg) != node.arg:
-            raise ValueError(f"Variable {node.src[0].arg[0]} is bound to {found[node.src[0]]} and to {node.arg} at once")
+            raise ValueError(
+                f"Variable {node.src[0].arg[0]} is bound to {found[node.src[0]]} and to {node.arg} at once"
+            )
     return found
 
 
@@ -420,12 +434,14 @@ def evaluate(value: Integer, values: dict[Node, int] | None = None) -> int:
     result = substitute(value, known | (values or {}))
     if isinstance(result, Node):
         names = sorted(node.arg[0] for node in toposort(result) if node.op is ops.VARIABLE)
-        raise ValueError(f"the size {expression(value)} depends on {', '.join(names)}, which is not bound to a value")
+        raise ValueError(
+            f"the size {expression(value)} depends on {', '.join(names)}, which is not bound to a value"
+        )
     return result
 
 
 def expression(value: Integer, names: dict[Node, str] | None = None) -> str:
-    """The integer as a Python expression; `names` gives what to call nodes, variables have their own names."""
+    """The integer as a Python expression. names: what to call nodes; variables have their own names."""
     if not isinstance(value, Node):
         return str(value)
     if names and value in names:
@@ -476,8 +492,15 @@ def minimum(a: Integer, b: Integer) -> Integer:
     return Node(ops.MIN, None, tuple(s if isinstance(s, Node) else const(s, dtypes.index) for s in (a, b)))
 
 
-ARITHMETIC = {ops.ADD: add, ops.SUB: subtract, ops.MUL: multiply, ops.IDIV: floor_divide, ops.MOD: modulo,
-              ops.MAX: maximum, ops.MIN: minimum}
+ARITHMETIC = {
+    ops.ADD: add,
+    ops.SUB: subtract,
+    ops.MUL: multiply,
+    ops.IDIV: floor_divide,
+    ops.MOD: modulo,
+    ops.MAX: maximum,
+    ops.MIN: minimum,
+}
 
 Node.__add__ = Node.__radd__ = add
 Node.__sub__ = subtract

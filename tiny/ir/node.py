@@ -12,19 +12,32 @@ _pack_double = struct.Struct("<d").pack
 class Node:
     """One operation. Immutable and interned: equal nodes are the same object, so compare with `is`.
 
-    op     row of ir.ops                  shape   tuple of int | Node (tensor level), () once scalar, (n,) for n lanes
+    op     row of ir.ops                  shape   tuple of int | Node (tensor level), () once scalar, (n,) for
+    n lanes
     dtype  DType of one element           src     operands, a tuple of Node
-    arg    op's static data, hashable     device  name of the device the data lives on, None if it may be anywhere
+    arg    op's static data, hashable     device  name of the device the data lives on, None if it may be
+    anywhere
 
-    The table of nodes holds them weakly: a node lives as long as a tensor, a plan or another node refers to it.
-    Safe between threads: two threads that make the same node get the same object. Arithmetic operators on index
-    nodes (sizes, positions) are defined in `ir.integer`, which simplifies as it builds.
+    The table of nodes holds them weakly: a node lives as long as a tensor, a plan or another node refers to
+    it. Safe between threads: two threads that make the same node get the same object. Arithmetic operators on
+    index nodes (sizes, positions) are defined in `ir.integer`, which simplifies as it builds.
     """
-    __slots__ = ("op", "dtype", "src", "arg", "shape", "device", "_bounds", "_linear", "_order", "__weakref__")
+    __slots__ = (
+        "op",
+        "dtype",
+        "src",
+        "arg",
+        "shape",
+        "device",
+        "_bounds",
+        "_linear",
+        "_order",
+        "__weakref__",
+    )
 
     def __new__(cls, op: Op, dtype: DType | None = None, src: tuple = (), arg=None) -> "Node":
         if op.dtype is not ops.asked:
-            dtype = None                                    # the row decides it, so it is no part of the key
+            dtype = None  # the row decides it, so it is no part of the key
         key = (op, dtype, src, arg) if op is not ops.CONST else (op, dtype, _bits(arg, dtype))
         found = _interned.get(key)
         if found is not None:
@@ -45,7 +58,8 @@ class Node:
         if self.op is ops.VARIABLE:
             return self.arg[0]
         inner = [f"{len(self.src)} operands"] if self.src else []
-        return f"{self.op.name}({', '.join(inner + ([repr(self.arg)] if self.arg is not None else []))}):{self.dtype.name}"
+        inner += [repr(self.arg)] if self.arg is not None else []
+        return f"{self.op.name}({', '.join(inner)}):{self.dtype.name}"
 
     @property
     def ndim(self) -> int:
@@ -88,8 +102,9 @@ def _make(key: tuple, op: Op, dtype: DType | None, src: tuple, arg) -> Node:
     def forget(reference, key=key):
         if _interned.get(key) is reference:
             del _interned[key]
+
     reference = weakref.ref(node, forget)
-    while True:                                             # another thread may have made the same node meanwhile
+    while True:  # another thread may have made the same node meanwhile
         other = _interned.setdefault(key, reference)
         if other is reference:
             return node
@@ -108,8 +123,10 @@ def _device_of(op: Op, src: tuple, arg) -> str | None:
     for s in src:
         if s.device is not None and s.device != device:
             if device is not None:
-                raise RuntimeError(f"{op.name}: operands on different devices, {device} {src[0].shape} and {s.device} "
-                                   f"{s.shape}; move one with .to()")
+                raise RuntimeError(
+                    f"{op.name}: operands on different devices, {device} {src[0].shape} and {s.device} "
+                    f"{s.shape}; move one with .to()"
+                )
             device = s.device
     return device
 
@@ -134,7 +151,9 @@ class Variable:
 
 
 def toposort(*roots: Node) -> list[Node]:
-    """Every node that the roots reach through operands, operands before users. No recursion: graphs may be deep."""
+    """Every node that the roots reach through operands, operands before users. No recursion: graphs may be
+    deep.
+    """
     seen, order = set(), []
     stack = [(root, False) for root in reversed(roots)]
     while stack:

@@ -1,4 +1,5 @@
-"""The conductor: graph -> plan -> programs -> submission. It joins every layer; the frontend talks to it alone.
+"""The conductor: graph -> plan -> programs -> submission. It joins every layer; the frontend talks to it
+alone.
 
     node = buffer_from_host(array, dtypes.float32, (2, 3), "CPU")      # data into a graph
     [result] = realize([some_node])                                    # computed: a BUFFER node
@@ -19,15 +20,31 @@ from tiny.realize.counters import GlobalCounters
 from tiny.realize.execute import dependents, element_count, execute
 from tiny.realize.storage import Storage, allocate, born, buffer_node, hold, serial, waiting
 
-__all__ = ["GlobalCounters", "Storage", "before_write", "buffer_from_host", "canonical_device", "capturing",
-           "compute_readers", "default_device", "empty_buffer", "hold", "pending_writes", "read", "realize", "realized",
-           "refreshed_on_replay", "return_home"]
+__all__ = [
+    "GlobalCounters",
+    "Storage",
+    "before_write",
+    "buffer_from_host",
+    "canonical_device",
+    "capturing",
+    "compute_readers",
+    "default_device",
+    "empty_buffer",
+    "hold",
+    "pending_writes",
+    "read",
+    "realize",
+    "realized",
+    "refreshed_on_replay",
+    "return_home", "settle_waiting",
+]
 
-_done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()     # node -> the BUFFER with its value
+# node -> the BUFFER with its value
+_done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
-# -- data in and out ------------------------------------------------------------------------------------------------
+# -- data in and out -----------------------------------------------------------------------------------------
 def default_device() -> str:
     """The canonical name of the device that is used when none is named."""
     return devices.canonical(None)
@@ -39,7 +56,8 @@ def canonical_device(name: str | None) -> str:
 
 
 def buffer_from_host(data, dtype: DType, shape: tuple[int, ...], device: str, copy: bool = True) -> Node:
-    """A BUFFER node with the bytes of `data`, a C-contiguous buffer object of exactly prod(shape) * itemsize bytes.
+    """A BUFFER node with the bytes of `data`, a C-contiguous buffer object of exactly prod(shape) * itemsize
+    bytes.
 
     copy=False: the CPU uses the memory in place and keeps `data` alive; other devices copy all the same.
     """
@@ -56,7 +74,9 @@ def buffer_from_host(data, dtype: DType, shape: tuple[int, ...], device: str, co
 
 def empty_buffer(shape: tuple[int, ...], dtype: DType, device: str) -> Node:
     """A BUFFER node whose contents are whatever the memory held."""
-    return buffer_node(Storage(device, dtype, tuple(shape), allocate(device, math.prod(shape) * dtype.itemsize)))
+    return buffer_node(
+        Storage(device, dtype, tuple(shape), allocate(device, math.prod(shape) * dtype.itemsize))
+    )
 
 
 def read(node: Node) -> memoryview:
@@ -64,7 +84,7 @@ def read(node: Node) -> memoryview:
     if node.op is not ops.BUFFER:
         raise ValueError(f"read: {node!r} is not in memory; realize it first")
     capturing.forbid_reading()
-    return node.arg.buffer.host()[:element_count(node) * node.dtype.itemsize]
+    return node.arg.buffer.host()[: element_count(node) * node.dtype.itemsize]
 
 
 def refreshed_on_replay(storage: Storage, fill: Callable[[], bytes]) -> None:
@@ -76,8 +96,8 @@ def refreshed_on_replay(storage: Storage, fill: Callable[[], bytes]) -> None:
 def before_write(holder) -> None:
     """To be called before an object of `hold` takes a new value through a write.
 
-    In a captured function, a tensor from outside that is still lazy is computed first, outside the capture, and its
-    memory is where replays go on from the last one's value.
+    In a captured function, a tensor from outside that is still lazy is computed first, outside the capture,
+    and its memory is where replays go on from the last one's value.
     """
     capture = capturing.active()
     if capture is None or born(holder) > capture.began or id(holder) in capture.homes:
@@ -92,14 +112,17 @@ def before_write(holder) -> None:
 def return_home(capture: capturing.Capture, arguments: set[int]) -> None:
     """Before a capture ends: what was written elsewhere than to its tensor's own memory is copied back there.
 
-    arguments: ids of the tensors that the function was called with, whose new memory its replays hand over instead.
+    arguments: ids of the tensors that the function was called with, whose new memory its replays hand over
+    instead.
     """
     for holder, home in capture.homes.values():
         if holder.node.arg.buffer is home.buffer or id(holder) in arguments:
             continue
         if home.buffer.readonly:
-            raise JitError(f"a captured function writes to a tensor of shape {home.shape} that lives in read-only memory "
-                           "(a file, or an array used in place); write to a .clone() of it")
+            raise JitError(
+                f"a captured function writes to a tensor of shape {home.shape} that lives in read-only "
+                "memory (a file, or an array used in place); write to a .clone() of it"
+            )
         written = Storage(home.device, home.dtype, home.shape, home.buffer)
         holder.settle(realize([Node(ops.ASSIGN, None, (buffer_node(written), holder.node), ())])[0])
 
@@ -109,17 +132,29 @@ def pending_writes() -> list[tuple[object, Node]]:
     return [(holder, node) for holder, node in waiting() if node.op is ops.ASSIGN]
 
 
-def compute_readers(buffers: set[int], since: int) -> int:
-    """Compute what waits to read any of the memory with these ids, among holders newer than `since`; gives a new `since`."""
+def settle_waiting(written: set[int], read: set[int], since: int) -> int:
+    """What must happen before a replay that writes and reads memory with these ids: readers of what it writes
+    see the old value, writes that wait for what it reads are made.
+
+    Looks only at holders registered after serial `since`; gives the next call's `since`.
+    """
     now = serial()
     others = waiting(since)
     if others:
         order = toposort(*(node for _, node in others))
-        reading = dependents(order, {node for node in order if node.op is ops.BUFFER and id(node.arg.buffer) in buffers})
-        joined = [(holder, node) for holder, node in others if node in reading]
+        reading = dependents(
+            order, {node for node in order if node.op is ops.BUFFER and id(node.arg.buffer) in written}
+        )
+        joined = [(holder, node) for holder, node in others if node in reading or _writes(node, read)]
         for (holder, _), node in zip(joined, realize([node for _, node in joined]), strict=True):
             holder.settle(node)
     return now
+
+
+def _writes(node: Node, buffers: set[int]) -> bool:
+    """Whether a node is a write to any of the buffers with these ids."""
+    bottom = _bottom(node)
+    return node.op is ops.ASSIGN and bottom.op is ops.BUFFER and id(bottom.arg.buffer) in buffers
 
 
 def realized(node: Node) -> Node | None:
@@ -127,12 +162,12 @@ def realized(node: Node) -> Node | None:
     return node if node.op is ops.BUFFER else _done.get(node)
 
 
-# -- computing ------------------------------------------------------------------------------------------------------
+# -- computing -----------------------------------------------------------------------------------------------
 def realize(nodes: Sequence[Node]) -> list[Node]:
     """Compute nodes, all in one plan; each result is a BUFFER node of the same shape and dtype.
 
-    Returns once the work is submitted. Lazy values elsewhere that read memory which this writes are computed along, so
-    every reader sees the version it was made from.
+    Returns once the work is submitted. Lazy values elsewhere that read memory which this writes are computed
+    along, so every reader sees the version it was made from.
     """
     with _lock:
         wanted = [node for node in dict.fromkeys(nodes) if realized(node) is None]
@@ -148,6 +183,7 @@ def _compute(wanted: list[Node]) -> None:
     holders = _join_readers(roots, order)
     if holders:
         order = toposort(*roots)
+    seen = order
     graph, order = _with_known(roots, order)
     writable = {node: not node.arg.buffer.readonly for node in order if node.op is ops.BUFFER}
     device = next((root.device for root in graph if root.device is not None), None) or default_device()
@@ -158,11 +194,12 @@ def _compute(wanted: list[Node]) -> None:
         _done[root] = _done[node] = computed.get(node, node)
     for holder, node in holders:
         holder.settle(_done[node])
-    capturing.ran(run)
+    capturing.ran(run, (*seen, *order))
 
 
 def _join_readers(roots: list[Node], order: list[Node]) -> list[tuple[object, Node]]:
-    """Add to the roots what waits to read memory that this graph writes; returns the holders that were added."""
+    """Add to the roots what waits to read memory that this graph writes; returns the holders that were added.
+    """
     written = {_bottom(node) for node in order if node.op is ops.ASSIGN}
     written = {node for node in written if node.op is ops.BUFFER}
     if not written:

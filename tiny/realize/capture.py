@@ -2,15 +2,15 @@
 
     with recording(inputs) as capture:       # inputs: the storages of the function's tensor arguments
         ...                                  # whatever is realized here is recorded
-    replay = Replay(capture, fresh)          # fresh: storages whose memory is new on each replay, such as results
+    replay = Replay(capture, fresh)          # fresh: storages with new memory on each replay, the results
     buffers = replay(buffers_of_inputs, {variable: value})
 
-A replay is one command template, one doorbell: arguments, fresh results, random keys and variables are patched,
-everything else has fixed addresses.
+A replay is one command template, one doorbell: arguments, fresh results, random keys and variables are
+patched, everything else has fixed addresses.
 """
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tiny import config
 from tiny.hcq import device as devices
@@ -25,7 +25,9 @@ from tiny.schedule.plan import ARENA, INPUT, Place
 
 
 class JitError(RuntimeError):
-    """A function cannot be captured or replayed as it was called; the text names the argument or the operation."""
+    """A function cannot be captured or replayed as it was called; the text names the argument or the
+    operation.
+    """
 
 
 class GraphException(JitError):
@@ -33,14 +35,19 @@ class GraphException(JitError):
 
 
 class Capture:
-    """What was submitted while recording. inputs: the arguments' storages; began: serial of the first newer holder."""
+    """What was submitted while recording.
+
+    inputs  the arguments' storages                   began  serial of the first newer holder
+    nodes   all that was computed or read             homes  written holders from outside, and their memory
+    """
 
     def __init__(self, inputs: Sequence[Storage]):
         self.inputs = list(inputs)
         self.runs: list[Run] = []
         self.began = serial()
         self.refilled: list[Storage] = []
-        self.homes: dict[int, tuple[object, Storage]] = {}   # written holders from outside, and their memory
+        self.nodes: set[Node] = set()
+        self.homes: dict[int, tuple[object, Storage]] = {}
         self.paused = False
 
 
@@ -57,7 +64,9 @@ def active() -> Capture | None:
 def recording(inputs: Sequence[Storage]) -> Iterator[Capture]:
     """Record every submission of this thread. JitError when it records already."""
     if active() is not None:
-        raise JitError("a captured function calls another TinyJit while it is captured; call the plain function inside")
+        raise JitError(
+            "a captured function calls another TinyJit while it is captured; call the plain function inside"
+        )
     _state.capture = Capture(inputs)
     try:
         yield _state.capture
@@ -78,11 +87,12 @@ def paused() -> Iterator[None]:
             capture.paused = False
 
 
-def ran(run: Run) -> None:
-    """Add a submission to the capture, if there is one."""
+def ran(run: Run, nodes: Iterable[Node]) -> None:
+    """Add a submission, and the nodes it computed or read, to the capture, if there is one."""
     capture = active()
     if capture is not None:
         capture.runs.append(run)
+        capture.nodes.update(nodes)
 
 
 def refilled(storage: Storage) -> None:
@@ -95,9 +105,12 @@ def refilled(storage: Storage) -> None:
 def forbid_reading() -> None:
     """A value read while capturing would be the same on every replay: JitError."""
     if active() is not None:
-        raise JitError("a value is read (item, tolist, numpy, bool, ...) inside a captured function; its replays would all "
-                       "see the same one. Return the tensor and read it outside, or keep the decision on the device "
-                       "with where()")
+        raise JitError(
+            "a value is read (item, tolist, numpy, bool, ...) inside a captured function; its replays would "
+            "all "
+            "see the same one. Return the tensor and read it outside, or keep the decision on the device "
+            "with where()"
+        )
 
 
 class Replay:
@@ -107,7 +120,9 @@ class Replay:
         self.runs = capture.runs
         devices_used = dict.fromkeys(run.device for run in self.runs)
         if len(devices_used) > 1:
-            raise GraphException(f"a captured function uses several devices, {', '.join(devices_used)}; capture one for each")
+            raise GraphException(
+                f"a captured function uses several devices, {', '.join(devices_used)}; capture one for each"
+            )
         self.device = next(iter(devices_used), None)
         self.fresh = list(fresh)
         self.refilled = list(capture.refilled)
@@ -115,18 +130,22 @@ class Replay:
         self.captured_values = {v: value for run in self.runs for v, value in run.variables.items()}
         self.kernels = sum(len(run.prepared.plan.steps) for run in self.runs)
         self._sizes = [max(storage.buffer.size, 1) for storage in self.fresh]
-        self._slots: dict[int, int] = {}                     # id of a buffer -> slot
+        self._slots: dict[int, int] = {}  # id of a buffer -> slot
         for storage in (*capture.inputs, *self.fresh, *self.refilled):
             self._slots.setdefault(id(storage.buffer), len(self._slots))
-        self._patched = [storage.buffer for storage in (*capture.inputs, *self.fresh, *self.refilled)]
+        self._inputs = capture.inputs
         self._input_slots = [self._slots[id(s.buffer)] for s in capture.inputs]
         self._fresh_slots = [self._slots[id(s.buffer)] for s in self.fresh]
         self._refilled_slots = [self._slots[id(s.buffer)] for s in self.refilled]
-        self._arena = allocate(self.device, max(run.prepared.plan.arena_size for run in self.runs)) if self.runs else None
+        self._arena = (
+            allocate(self.device, max(run.prepared.plan.arena_size for run in self.runs))
+            if self.runs
+            else None
+        )
         groups = [groups for run in self.runs for groups in run.prepared.group_counts]
         self._count_groups = compile_function(groups, self.variables)
         self._template = self._record() if self.kernels else None
-        self.written = self._written()
+        self._find_buffers()
 
     def _record(self):
         queue = devices.open(self.device).queue()
@@ -144,32 +163,41 @@ class Replay:
                 buffer = (run.inputs if place.kind == INPUT else outputs)[place.number].buffer
                 number = self._slots.get(id(buffer))
                 return buffer.address if number is None else Slot(number)
+
             record(run.prepared, queue, argument, lambda number, first=first_group: Slot(first + number))
             first_group += len(run.prepared.group_counts)
         return queue.finish()
 
-    def _written(self) -> set[int]:
-        """ids of the fixed or argument buffers that a replay overwrites in place."""
-        found = set()
-        for run in self.runs:
-            for step in run.prepared.plan.steps:
-                if step.places[0].kind == INPUT:
-                    found.add(id(run.inputs[step.places[0].number].buffer))
-        return found
+    def _find_buffers(self) -> None:
+        """Sort the buffers that were there before into fixed ones and arguments, read and overwritten ones.
+        """
+        used = {id(storage.buffer) for run in self.runs for storage in run.inputs}
+        written = {id(run.inputs[step.places[0].number].buffer) for run in self.runs
+                   for step in run.prepared.plan.steps if step.places[0].kind == INPUT}
+        own = set(self._slots)
+        self.fixed = used - own
+        self.fixed_written = written - own
+        self.written_inputs = [n for n, s in enumerate(self._inputs) if id(s.buffer) in written]
 
     def __call__(self, inputs: Sequence[Buffer], values: dict[Node, int]) -> list[Buffer]:
-        """Submit again with other arguments and variables; returns the memory of the fresh storages, in their order."""
+        """Submit again with other arguments and variables; returns the memory of the fresh storages, in their
+        order.
+        """
         made = [allocate(self.device, size) for size in self._sizes]
         if self._template is None:
             return made
         keys = [allocate(self.device, s.nbytes).initialize(s.refill()) for s in self.refilled]
         addresses = [0] * len(self._slots)
-        for slots, buffers in ((self._refilled_slots, keys), (self._fresh_slots, made), (self._input_slots, inputs)):
+        for slots, buffers in (
+            (self._refilled_slots, keys),
+            (self._fresh_slots, made),
+            (self._input_slots, inputs),
+        ):
             for slot, buffer in zip(slots, buffers, strict=True):
                 addresses[slot] = buffer.address
         variables = [values.get(node, self.captured_values[node]) for node in self.variables]
         addresses += [*variables, *self._count_groups(*variables)]
-        self._template.submit(addresses[:self._template.slot_count])
+        self._template.submit(addresses[: self._template.slot_count])
         GlobalCounters.kernel_count += self.kernels
         GlobalCounters.submission_count += 1
         return made

@@ -10,7 +10,7 @@ from tiny.hcq.memory import Buffer
 from tiny.hcq.queue import Slot, Template
 from tiny.ir import ops
 from tiny.ir.integer import bindings, compile_function, evaluate, prod, substitute
-from tiny.ir.node import Node, toposort
+from tiny.ir.node import Node
 from tiny.realize import report
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.program import Compiled, compile_kernels
@@ -22,8 +22,8 @@ from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Place, Plan, bytes_of, make
 class Prepared:
     """A plan with its programs, and the template recorded from them.
 
-    The template's slots are: input addresses, output addresses, the arena's, then the variables, then the group counts
-    that depend on them.
+    The template's slots are: input addresses, output addresses, the arena's, then the variables, then the
+    group counts that depend on them.
     """
     plan: Plan
     compiled: list[Compiled]
@@ -51,28 +51,40 @@ _plans: dict[tuple, Prepared] = {}
 _arenas: dict[str, Buffer] = {}
 
 
-def prepare(roots: list[Node], order: list[Node], leaves: list[Node], device: str, writable: dict[Node, bool]) -> Prepared:
+def prepare(
+    roots: list[Node], order: list[Node], leaves: list[Node], device: str, writable: dict[Node, bool]
+) -> Prepared:
     """The plan of a graph of this structure, from the cache or made now with all its programs."""
     opened = devices.open(device)
     index = {node: number for number, node in enumerate(order)}
-    key = (structure(order), tuple(index[root] for root in roots), tuple(writable[leaf] for leaf in leaves), device,
-           config.current().noopt)
+    key = (
+        structure(order),
+        tuple(index[root] for root in roots),
+        tuple(writable[leaf] for leaf in leaves),
+        device,
+        config.current().noopt,
+    )
     prepared = _plans.get(key)
     if prepared is None:
         plan = make_plan(roots, order, writable, max(opened.target.max_buffers - 1, 1))
         compiled = compile_kernels([(step.kernel, len(step.places)) for step in plan.steps], device)
-        outputs = sorted({step.places[0].number for step in plan.steps if step.places[0].kind == OUTPUT} |
-                         {place.number for place in plan.results if place.kind == OUTPUT})
+        outputs = sorted(
+            {step.places[0].number for step in plan.steps if step.places[0].kind == OUTPUT}
+            | {place.number for place in plan.results if place.kind == OUTPUT}
+        )
         symbolic = [one.groups for one in compiled if isinstance(one.groups, Node)]
-        prepared = Prepared(plan, compiled, len(leaves), outputs, symbolic,
-                            compile_function(symbolic, plan.variables))
+        prepared = Prepared(
+            plan, compiled, len(leaves), outputs, symbolic, compile_function(symbolic, plan.variables)
+        )
         prepared = _plans.setdefault(key, prepared)
         report.planned(prepared.plan, prepared.compiled, order)
     return prepared
 
 
 def record(prepared: Prepared, queue, argument, group_slot) -> None:
-    """Record a plan's kernels. argument(place) and group_slot(number) give addresses and counts, or Slots for them."""
+    """Record a plan's kernels. argument(place) and group_slot(number) give addresses and counts, or Slots for
+    them.
+    """
     number = 0
     for step, one in zip(prepared.plan.steps, prepared.compiled, strict=True):
         groups = one.groups
@@ -98,6 +110,7 @@ def _template(prepared: Prepared, device: str) -> Template:
         if place.kind == ARENA:
             return Slot(arena, place.number)
         return Slot(place.number if place.kind == INPUT else output[place.number])
+
     queue = devices.open(device).queue()
     record(prepared, queue, argument, lambda number: Slot(first_group + number))
     return queue.finish()
@@ -119,13 +132,17 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
     leaves = [node for node in order if node.op is ops.BUFFER]
     for leaf in leaves:
         if leaf.arg.lost:
-            raise RuntimeError(f"{leaf.arg} was overwritten before it was read; this is a fault of tiny, please report it")
+            raise RuntimeError(
+                f"{leaf.arg} was overwritten before it was read; this is a fault of tiny, please report it"
+            )
     prepared = prepare(roots, order, leaves, device, {leaf: writable.get(leaf, False) for leaf in leaves})
     plan = prepared.plan
     values = bound_values(order) if plan.variables else {}
     outputs = {number: _output(device, roots[number]) for number in prepared.outputs}
     inputs = tuple(leaf.arg for leaf in leaves)
-    results = tuple(_result(place, root, inputs, outputs) for place, root in zip(plan.results, roots, strict=True))
+    results = tuple(
+        _result(place, root, inputs, outputs) for place, root in zip(plan.results, roots, strict=True)
+    )
     run = Run(prepared, device, inputs, tuple(outputs.values()), values, results)
     submit(run)
     return run
@@ -145,7 +162,8 @@ def _result(place: Place, root: Node, inputs: tuple[Storage, ...], outputs: dict
 
 
 def submit(run: Run) -> None:
-    """Hand a plan's kernels to the device in one submission; one at a time and timed where DEBUG asks for it."""
+    """Hand a plan's kernels to the device in one submission; one at a time and timed where DEBUG asks for it.
+    """
     prepared, plan = run.prepared, run.prepared.plan
     GlobalCounters.kernel_count += len(plan.steps)
     if not plan.steps:
@@ -160,7 +178,7 @@ def submit(run: Run) -> None:
             return
         if prepared.template is None:
             prepared.template = _template(prepared, run.device)
-        prepared.template.submit(values[:prepared.template.slot_count])      # the last slots may be unused
+        prepared.template.submit(values[: prepared.template.slot_count])  # the last slots may be unused
         GlobalCounters.submission_count += 1
 
 
@@ -173,29 +191,41 @@ def _submit_timed(run: Run, held: Buffer) -> None:
         if place.kind == ARENA:
             return held.address + place.number
         return (run.inputs if place.kind == INPUT else output)[place.number].buffer.address
+
     for step, one in zip(run.prepared.plan.steps, run.prepared.compiled, strict=True):
         groups = evaluate(substitute(one.groups, run.variables))
         queue = device.queue()
-        queue.execute(one.program, [*map(address, step.places), *(run.variables[v] for v in one.variables)], groups)
+        queue.execute(
+            one.program, [*map(address, step.places), *(run.variables[v] for v in one.variables)], groups
+        )
         template = queue.finish()
         device.synchronize()
         start = time.perf_counter()
         device.synchronize(template.submit([]))
         GlobalCounters.submission_count += 1
-        report.ran(step, one, time.perf_counter() - start, evaluate(substitute(one.operations, run.variables)))
+        report.ran(
+            step, one, time.perf_counter() - start, evaluate(substitute(one.operations, run.variables))
+        )
 
 
 def bound_values(order: Sequence[Node]) -> dict[Node, int]:
     """{VARIABLE: value} of all BINDs in a graph; ValueError when one variable has two values."""
     found: dict[Node, int] = {}
     for node in order:
-        parts = (node,) if node.op is ops.BIND else _symbolic_parts(
-            node.shape if node.op is ops.BUFFER else node.arg) if node.op.level == ops.TENSOR else ()
+        parts = (
+            (node,)
+            if node.op is ops.BIND
+            else _symbolic_parts(node.shape if node.op is ops.BUFFER else node.arg)
+            if node.op.level == ops.TENSOR
+            else ()
+        )
         for part in parts:
             for variable, value in bindings(part).items():
                 if found.setdefault(variable, value) != value:
-                    raise ValueError(f"Variable {variable.arg[0]} is bound to {found[variable]} and to {value} in one "
-                                     "computation; realize in between, or use two variables")
+                    raise ValueError(
+                        f"Variable {variable.arg[0]} is bound to {found[variable]} and to {value} in one "
+                        "computation; realize in between, or use two variables"
+                    )
     return found
 
 
@@ -217,5 +247,3 @@ def dependents(order: Sequence[Node], leaves: set[Node]) -> set[Node]:
         if any(s in found for s in node.src):
             found.add(node)
     return found
-
-

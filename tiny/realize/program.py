@@ -1,4 +1,5 @@
-"""Kernels become loaded programs: schedule, lower, render, compile, load. Each distinct kernel is made once."""
+"""Kernels become loaded programs: schedule, lower, render, compile, load. Each distinct kernel is made once.
+"""
 import threading
 import time
 from collections.abc import Sequence
@@ -112,8 +113,9 @@ def kernel_name(kernel: Kernel) -> str:
     """A C name that says what it is: kind, then sizes, `r` before reduced ones."""
     kind = "scan" if kernel.carried else "scatter" if kernel.sequential is not None else \
         "reduce" if reduced_axes(kernel) else "map"
-    sizes = [_size_name(axis) for axis in kernel.axes] + ["r" + _size_name(axis) for axis in reduced_axes(kernel)]
-    return "_".join([kind, *sizes, kernel.dtype.name])
+    free = [_size_name(axis) for axis in kernel.axes]
+    reduced = ["r" + _size_name(axis) for axis in reduced_axes(kernel)]
+    return "_".join([kind, *free, *reduced, kernel.dtype.name])
 
 
 def _size_name(axis: Node) -> str:
@@ -124,10 +126,11 @@ def _size_name(axis: Node) -> str:
 def _operations(kernel: Kernel) -> Integer:
     """Elementary operations of one run, for the counters."""
     reduced = reduced_axes(kernel)
-    points = prod(axis.src[0].arg if axis.src[0].op is ops.CONST else axis.src[0]
-                  for axis in (*kernel.axes, *reduced))
-    alu = sum(node.op.level == ops.SHARED and node.op is not ops.CONST and node.dtype is not dtypes.index
-              for node in toposort(kernel.value))
+    points = prod(
+        axis.src[0].arg if axis.src[0].op is ops.CONST else axis.src[0] for axis in (*kernel.axes, *reduced)
+    )
+    alu = sum(
+        node.op.level == ops.SHARED and node.op is not ops.CONST and node.dtype is not dtypes.index
+        for node in toposort(kernel.value)
+    )
     return points * max(alu + bool(reduced), 1)
-
-

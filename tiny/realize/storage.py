@@ -1,7 +1,8 @@
 """Where a value lives: the identity behind a BUFFER node, and who still waits to read it."""
 import itertools
+import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tiny.hcq import device as devices
 from tiny.hcq.memory import Buffer
@@ -12,10 +13,12 @@ from tiny.ir.node import Node
 
 
 class Storage:
-    """What a BUFFER node stands for: `buffer`, device memory that holds an array of `shape` in row-major order.
+    """What a BUFFER node stands for: `buffer`, device memory that holds an array of `shape` in row-major
+    order.
 
-    A write in place makes a new Storage for the same memory; the old one has then lost its value. Two storages made of
-    equal values are two. refill: gives the bytes that a captured function finds here on its next replay, or None.
+    A write in place makes a new Storage for the same memory; the old one has then lost its value. Two
+    storages made of equal values are two. refill: gives the bytes that a captured function finds here on its
+    next replay, or None.
     """
     __slots__ = ("device", "dtype", "shape", "buffer", "lost", "refill", "__weakref__")
 
@@ -43,7 +46,7 @@ def allocate(device: str, nbytes: int) -> Buffer:
     return devices.open(device).allocate(max(nbytes, 1))
 
 
-# -- who may still read a value -------------------------------------------------------------------------------------
+# -- who may still read a value ------------------------------------------------------------------------------
 class _Reference(weakref.ref):
     __slots__ = ("key", "serial", "born")
 
@@ -59,10 +62,11 @@ def _forget(reference: _Reference) -> None:
 
 
 def hold(holder) -> None:
-    """Register an object with a lazy value: `lazy_node()` gives it, or None; `settle(node)` takes the computed one.
+    """Register an object with a lazy value: `lazy_node()` gives it, or None; `settle(node)` takes the
+    computed one.
 
-    Before memory is written in place, whoever still waits to read what it holds is computed along. Held weakly. To be
-    called again when the holder takes another lazy value.
+    Before memory is written in place, whoever still waits to read what it holds is computed along. Held
+    weakly. To be called again when the holder takes another lazy value.
     """
     reference = _Reference(holder, _forget)
     reference.key = key = id(holder)
@@ -83,14 +87,23 @@ def born(holder) -> int:
     return _holders[id(holder)].born
 
 
-def waiting(since: int = 0) -> list[tuple[object, Node]]:
-    """(holder, its lazy node) of all that have not been computed and were registered after serial `since`."""
-    found = []
+def holders(since: int = 0, before: float = math.inf) -> Iterator:
+    """All that were registered after serial `since` for the last time, the newest first, and born before
+    `before`.
+    """
     for reference in reversed(list(_holders.values())):
         if reference.serial <= since:
             break
         holder = reference()
-        node = None if holder is None else holder.lazy_node()
+        if holder is not None and reference.born < before:
+            yield holder
+
+
+def waiting(since: int = 0) -> list[tuple[object, Node]]:
+    """(holder, its lazy node) of all that have not been computed and were registered after serial `since`."""
+    found = []
+    for holder in holders(since):
+        node = holder.lazy_node()
         if node is not None:
             found.append((holder, node))
     return found

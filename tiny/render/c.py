@@ -2,10 +2,10 @@
 
     void NAME(const uint64_t *args, uint64_t begin, uint64_t end)
 
-args holds the pointers, then the variables; the function runs groups begin ... end-1. Every value is a constant of its
-own, so each operation rounds by itself; the text assumes -ffp-contract=off and -fwrapv. Vectors use GCC's vector
-extension; what only clang has is guarded. A vector of bool is a mask, an integer vector of 0 and -1 whose lanes are as
-wide as what was compared.
+args holds the pointers, then the variables; the function runs groups begin ... end-1. Every value is a
+constant of its own, so each operation rounds by itself; the text assumes -ffp-contract=off and -fwrapv.
+Vectors use GCC's vector extension; what only clang has is guarded. A vector of bool is a mask, an integer
+vector of 0 and -1 whose lanes are as wide as what was compared.
 """
 import math
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ class CDialect:
         self.depth = 1
         self.count = 0
 
-    # -- types ------------------------------------------------------------------------------------------------------
+    # -- types -----------------------------------------------------------------------------------------------
     def vector(self, kind: str, lanes: int, unaligned: bool = False) -> str:
         """The vector type of an element type name, declared on first use."""
         name = f"{kind}x{lanes}" + ("_at" if unaligned else "")
@@ -71,7 +71,8 @@ class CDialect:
     def kind(self, node: Node) -> str:
         """The element type name of a value."""
         if node.dtype is dtypes.index:
-            return "i64" if not node.shape or self.is_wide(node) else "i32"   # a scalar is an address offset soon
+            # a scalar is an address offset soon
+            return "i64" if not node.shape or self.is_wide(node) else "i32"
         if node.dtype is dtypes.bool:
             return f"i{self.mask_bits.get(node, 8)}" if node.shape else "u8"
         return element(node.dtype)
@@ -80,14 +81,18 @@ class CDialect:
         """Whether an index value, or one it is made of, needs 64 bits."""
         found = self.wide.get(node)
         if found is None:
-            inner = node.src if node.op in (ops.ADD, ops.MUL, ops.IDIV, ops.MOD, ops.MAX, ops.MIN, ops.BROADCAST) else ()
+            inner = (
+                node.src
+                if node.op in (ops.ADD, ops.MUL, ops.IDIV, ops.MOD, ops.MAX, ops.MIN, ops.BROADCAST)
+                else ()
+            )
             found = self.wide[node] = not fits_32_bits(node) or any(self.is_wide(s) for s in inner)
         return found
 
     def type(self, node: Node) -> str:
         return self.vector(self.kind(node), node.shape[0]) if node.shape else self.kind(node)
 
-    # -- operands ---------------------------------------------------------------------------------------------------
+    # -- operands --------------------------------------------------------------------------------------------
     def ref(self, node: Node) -> str:
         """An operand: a name or a literal."""
         if node.op is ops.CONST:
@@ -103,19 +108,25 @@ class CDialect:
         if dtype is dtypes.bool:
             return "1" if value else "0"
         if dtype is dtypes.index:
-            return f"{value}" if fits_32_bits(value) and value > -2**31 else f"{value}L"
+            return f"{value}" if fits_32_bits(value) and value > -(2**31) else f"{value}L"
         if dtype.kind == "f":
             suffix = "f" if dtype is dtypes.float32 else ""
             if math.isnan(value):
-                text = f"__builtin_nan{suffix}(\"\")"
+                text = f'__builtin_nan{suffix}("")'
             elif math.isinf(value):
                 text = f"{'-' if value < 0 else ''}__builtin_inf{suffix}()"
             else:
                 text = value.hex() + suffix
-            return f"(f16)({text})" if dtype is dtypes.float16 else f"({text})" if text.startswith("-") else text
+            return (
+                f"(f16)({text})" if dtype is dtypes.float16 else f"({text})" if text.startswith("-") else text
+            )
         if dtype.kind == "u":
             return f"(({element(dtype)}){value}UL)"
-        return f"(({element(dtype)}){value}L)" if value > dtypes.int64.min else "((i64)(-9223372036854775807L - 1))"
+        return (
+            f"(({element(dtype)}){value}L)"
+            if value > dtypes.int64.min
+            else "((i64)(-9223372036854775807L - 1))"
+        )
 
     def spread(self, node: Node, like: Node, kind: str | None = None) -> str:
         """An operand as a vector of as many lanes as `like`; masks in the width of `kind`."""
@@ -128,11 +139,15 @@ class CDialect:
             return f"(({wanted}){{0}} - ({kind})({text}))"
         kind = kind or self.kind(node)
         if node.shape:
-            return text if self.kind(node) == kind else f"__builtin_convertvector({text}, {self.vector(kind, lanes)})"
+            return (
+                text
+                if self.kind(node) == kind
+                else f"__builtin_convertvector({text}, {self.vector(kind, lanes)})"
+            )
         zero = f"({self.vector(kind, lanes)}){{0}}"
         return f"(({kind})({text}) - {zero})" if kind[0] == "f" else f"({zero} + ({kind})({text}))"
 
-    # -- expressions ------------------------------------------------------------------------------------------------
+    # -- expressions -----------------------------------------------------------------------------------------
     def expression(self, node: Node) -> str:
         op = node.op
         if op in _BINARY:
@@ -158,13 +173,13 @@ class CDialect:
     def index_arithmetic(self, node: Node) -> str:
         kind = self.kind(node)
         if not node.shape and node.op in (ops.IDIV, ops.MOD) and not self.is_wide(node):
-            kind = "i32"                                     # the quicker division
+            kind = "i32"  # the quicker division
         a, b = (self.spread(s, node, kind) if node.shape else f"({kind}){self.ref(s)}" for s in node.src)
         text = f"({a} {_BINARY[node.op]} {b})"
         if node.op not in (ops.IDIV, ops.MOD) or bounds(node.src[0])[0] >= 0:
             return text
-        negative = f"(({a} % {b}) < 0)"                      # round towards minus infinity; the divisor is positive
-        if node.shape:                                       # a true lane is -1
+        negative = f"(({a} % {b}) < 0)"  # round towards minus infinity; the divisor is positive
+        if node.shape:  # a true lane is -1
             return f"{text} + {negative}" if node.op is ops.IDIV else f"{text} - {b} * {negative}"
         return f"{text} - {negative}" if node.op is ops.IDIV else f"{text} + {b} * {negative}"
 
@@ -193,13 +208,19 @@ class CDialect:
         mask = self.spread(condition, node, f"i{kind[1:]}")
         bits = self.vector(f"i{kind[1:]}", node.shape[0])
         result = self.vector(kind, node.shape[0])
-        return (f"({result})(({mask} & ({bits}){self.spread(a, node, kind)}) | "
-                f"(~{mask} & ({bits}){self.spread(b, node, kind)}))")
+        return (
+            f"({result})(({mask} & ({bits}){self.spread(a, node, kind)}) | "
+            f"(~{mask} & ({bits}){self.spread(b, node, kind)}))"
+        )
 
     def cast(self, node: Node) -> str:
-        source, = node.src
+        (source,) = node.src
         if not node.shape:
-            return f"({self.ref(source)}) != 0" if node.dtype is dtypes.bool else f"({self.kind(node)}){self.ref(source)}"
+            return (
+                f"({self.ref(source)}) != 0"
+                if node.dtype is dtypes.bool
+                else f"({self.kind(node)}){self.ref(source)}"
+            )
         if node.dtype is dtypes.bool:
             kind = self.kind(source)
             self.mask_bits[node] = int(kind[1:])
@@ -210,7 +231,7 @@ class CDialect:
         return f"__builtin_convertvector({self.ref(source)}, {result})"
 
     def bitcast(self, node: Node) -> str:
-        source, = node.src
+        (source,) = node.src
         if node.shape:
             return f"({self.type(node)}){self.ref(source)}"
         return f"((union {{ {self.kind(source)} a; {self.kind(node)} b; }}){{ .a = {self.ref(source)} }}).b"
@@ -231,10 +252,12 @@ class CDialect:
             return f"__builtin_{word}{suffix}({self.ref(node.src[0])})"
         kind, lanes = self.type(node), node.shape[0]
         self.helpers[f"{word}_{kind}"] = (
-            f"#ifndef {word}_{kind}\n#ifdef __clang__\n#define {word}_{kind}(x) __builtin_elementwise_{word}(x)\n"
+            f"#ifndef {word}_{kind}\n#ifdef __clang__\n#define {word}_{kind}(x) "
+            f"__builtin_elementwise_{word}(x)\n"
             f"#else\n#define {word}_{kind} {word}_{kind}\nstatic inline {kind} {word}_{kind}({kind} x) {{\n"
             f"  for (int i = 0; i < {lanes}; i++) x[i] = __builtin_{word}{suffix}(x[i]);\n"
-            "  return x;\n}\n#endif\n#endif")
+            "  return x;\n}\n#endif\n#endif"
+        )
         return f"{word}_{kind}({self.ref(node.src[0])})"
 
     def extreme(self, node: Node) -> str:
@@ -261,7 +284,7 @@ class CDialect:
         return f"{text} != 0" if node.dtype is dtypes.bool else text
 
     def slice(self, node: Node) -> str:
-        source, = node.src
+        (source,) = node.src
         if node.dtype is dtypes.bool:
             self.mask_bits[node] = self.mask_bits.get(source, 8)
         start, count = node.arg
@@ -296,7 +319,7 @@ class CDialect:
             self.mask_bits[node] = self.mask_bits[node.src[0]]
         return self.ref(node.src[0])
 
-    # -- statements -------------------------------------------------------------------------------------------------
+    # -- statements ------------------------------------------------------------------------------------------
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
 
@@ -355,31 +378,57 @@ class CDialect:
 
 
 _METHODS: dict[Op, object] = {
-    ops.WHERE: CDialect.choose, ops.CAST: CDialect.cast, ops.BITCAST: CDialect.bitcast, ops.NEG: CDialect.negate,
-    ops.FMA: CDialect.fused_multiply_add, ops.SQRT: CDialect.function, ops.TRUNC: CDialect.function,
-    ops.MAX: CDialect.extreme, ops.MIN: CDialect.extreme, ops.LANES: CDialect.lanes,
-    ops.BROADCAST: CDialect.broadcast, ops.EXTRACT: CDialect.extract, ops.SLICE: CDialect.slice, ops.STACK: CDialect.stack,
-    ops.LOAD: CDialect.load, ops.READ: CDialect.read,
+    ops.WHERE: CDialect.choose,
+    ops.CAST: CDialect.cast,
+    ops.BITCAST: CDialect.bitcast,
+    ops.NEG: CDialect.negate,
+    ops.FMA: CDialect.fused_multiply_add,
+    ops.SQRT: CDialect.function,
+    ops.TRUNC: CDialect.function,
+    ops.MAX: CDialect.extreme,
+    ops.MIN: CDialect.extreme,
+    ops.LANES: CDialect.lanes,
+    ops.BROADCAST: CDialect.broadcast,
+    ops.EXTRACT: CDialect.extract,
+    ops.SLICE: CDialect.slice,
+    ops.STACK: CDialect.stack,
+    ops.LOAD: CDialect.load,
+    ops.READ: CDialect.read,
 }
 
 
-def render(name: str, instructions: Sequence[Node], pointers: Sequence[DType], variables: Sequence[Node]) -> str:
-    """The C source of one kernel. pointers: element type of each POINTER; variables: VARIABLEs, passed after them."""
+def render(
+    name: str, instructions: Sequence[Node], pointers: Sequence[DType], variables: Sequence[Node]
+) -> str:
+    """The C source of one kernel. pointers: element type of each POINTER; variables: VARIABLEs, passed after
+    them.
+    """
     dialect = CDialect()
     for number, dtype in enumerate(pointers):
         qualifier = "" if number == 0 else "const "
-        dialect.line(f"{qualifier}{element(dtype)} *restrict p{number} = ({qualifier}{element(dtype)} *)args[{number}];")
+        dialect.line(
+            f"{qualifier}{element(dtype)} *restrict p{number} = ({qualifier}{element(dtype)} "
+            f"*)args[{number}];"
+        )
     for number, variable in enumerate(variables):
         kind = dialect.kind(variable)
         dialect.line(f"const {kind} {dialect.name(variable, 'n')} = ({kind})args[{len(pointers) + number}];")
     locals_used = dict.fromkeys(s for node in instructions for s in node.src if s.op is ops.LOCAL)
     for local in locals_used:
-        dialect.line(f"{element(local.dtype)} {dialect.ref(local)}[{local.arg[1]}] __attribute__((aligned(64)));")
+        dialect.line(
+            f"{element(local.dtype)} {dialect.ref(local)}[{local.arg[1]}] __attribute__((aligned(64)));"
+        )
     for node in instructions:
         if node.op is not ops.VARIABLE:
             dialect.statement(node)
     body = "\n".join(dialect.lines)
-    return "\n".join((*dialect.vectors.values(), *dialect.helpers.values(),
-                      f"void {name}(const u64 *restrict args, u64 begin, u64 end) {{", body, "}", ""))
-
-
+    return "\n".join(
+        (
+            *dialect.vectors.values(),
+            *dialect.helpers.values(),
+            f"void {name}(const u64 *restrict args, u64 begin, u64 end) {{",
+            body,
+            "}",
+            "",
+        )
+    )

@@ -1,4 +1,6 @@
-"""One point of the register tile: a kernel's expression with its axes replaced by positions, some of them lanes."""
+"""One point of the register tile: a kernel's expression with its axes replaced by positions, some of them
+lanes.
+"""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +13,9 @@ from tiny.ir.ops import Op
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """positions: where each axis stands; gates: (axis, bool Node) that must hold for a point on that axis to exist."""
+    """positions: where each axis stands; gates: (axis, bool Node) that must hold for a point on that axis to
+    exist.
+    """
     positions: dict[Node, Integer]
     gates: tuple[tuple[Node, Node], ...] = ()
 
@@ -52,7 +56,9 @@ class Instantiate:
             self.axes[node] = own.union(*(self.axes[s] for s in node.src)) if node.src else own
 
     def __call__(self, instance: Instance, replaced: dict[Node, Node]) -> Node:
-        """The expression at that instance; `replaced` gives nodes to put in as they are (a sum, a packed operand)."""
+        """The expression at that instance; `replaced` gives nodes to put in as they are (a sum, a packed
+        operand).
+        """
         done: dict[Node, Integer] = dict(replaced)
         for node in self.order:
             if node in done:
@@ -128,7 +134,8 @@ def all_of(gates: Sequence[Node]) -> Node | None:
 
 
 def load(pointer: Node, index: Integer, gates: Sequence[Node]) -> Node:
-    """A load at scalar or lane positions: one vector load where lanes are neighbours, else one load a lane."""
+    """A load at scalar or lane positions: one vector load where lanes are neighbours, else one load a lane.
+    """
     gate = all_of(gates)
     lanes = lanes_in(index) or lanes_in(gate)
     if gate is not None and gate.op is ops.CONST and not gate.arg:

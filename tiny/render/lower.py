@@ -1,8 +1,9 @@
 """A kernel and its loop schedule become the flat list of instructions that a dialect walks once.
 
-Everything the schedule says is done here; nothing is decided here. Each combination of unrolled and lane points is an
-Instance: the kernel's expression with its axes replaced by positions. Expressions are shared by interning, placed in
-the outermost scope that knows their operands (so what a loop does not change stands before it), and emitted once.
+Everything the schedule says is done here; nothing is decided here. Each combination of unrolled and lane
+points is an Instance: the kernel's expression with its axes replaced by positions. Expressions are shared by
+interning, placed in the outermost scope that knows their operands (so what a loop does not change stands
+before it), and emitted once.
 """
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,34 +15,58 @@ from tiny.ir.ops import identity_of
 from tiny.render.instances import Instance, Instantiate, all_of, at_lane, combine, lanes_in, load, neighbours
 from tiny.render.scopes import Scopes
 from tiny.schedule.kernel import Kernel
-from tiny.schedule.loops import BLOCK, CONTROL, GROUP, LANES, SPLIT, Loop, Pack, Schedule, accumulation, spills
+from tiny.schedule.loops import (
+    BLOCK,
+    CONTROL,
+    GROUP,
+    LANES,
+    SPLIT,
+    Loop,
+    Pack,
+    Schedule,
+    accumulation,
+    spills,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """instructions: the flat list; groups: how many times the GROUP's body runs, 1 without a GROUP."""
+
     instructions: list[Node]
     groups: Integer
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """How far each axis is decided: its position so far, how many points are left, and each loop's counter."""
+    """How far each axis is decided: its position so far, how many points are left, and each loop's counter.
+    """
+
     base: dict[Node, Integer]
     extent: dict[Node, Integer]
     counters: dict[int, Integer]
     packed: dict[Node, tuple[Node, Pack]]
-    scalar: bool = False                                     # in a remainder whose lanes are walked one by one
+    scalar: bool = False  # in a remainder whose lanes are walked one by one
 
     def enter(self, number: int, loop: Loop, counter: Integer, extent: Integer) -> "_State":
         moved = self.base[loop.axis] + multiply(counter, loop.step)
-        return _State(self.base | {loop.axis: moved}, self.extent | {loop.axis: extent},
-                      self.counters | {number: counter}, self.packed, self.scalar)
+        return _State(
+            self.base | {loop.axis: moved},
+            self.extent | {loop.axis: extent},
+            self.counters | {number: counter},
+            self.packed,
+            self.scalar,
+        )
 
     def one_by_one(self, axis: Node, counter: Integer) -> "_State":
         """At a single point of `axis`, `counter` further on, without lanes."""
-        return _State(self.base | {axis: self.base[axis] + counter}, self.extent | {axis: 1}, self.counters, self.packed,
-                      True)
+        return _State(
+            self.base | {axis: self.base[axis] + counter},
+            self.extent | {axis: 1},
+            self.counters,
+            self.packed,
+            True,
+        )
 
 
 class _Lowering:
@@ -66,7 +91,9 @@ class _Lowering:
 
     def run(self) -> Lowered:
         axes = {loop.axis for loop in self.loops}
-        sizes = {axis: axis.src[0].arg if axis.src[0].op is ops.CONST else unbound(axis.src[0]) for axis in axes}
+        sizes = {
+            axis: axis.src[0].arg if axis.src[0].op is ops.CONST else unbound(axis.src[0]) for axis in axes
+        }
         state = _State(dict.fromkeys(axes, 0), sizes, {}, {})
         if self.kernel.carried:
             self._walk(state, 0, self._sequential_loop(), self._running)
@@ -86,7 +113,7 @@ class _Lowering:
             return 1 + max(n for n in controls if self.loops[n].axis not in self.reduced)
         return next(n for n in controls if self.loops[n].axis in self.reduced)
 
-    # -- loops ------------------------------------------------------------------------------------------------------
+    # -- loops -----------------------------------------------------------------------------------------------
     def _walk(self, state: _State, number: int, stop: int, body: Callable[[_State], None]) -> None:
         """Emit control loops `number` to stop - 1, remainders included, with `body` inside."""
         packs = [pack for pack in self.schedule.packs if pack.depth == number]
@@ -131,10 +158,19 @@ class _Lowering:
 
     def _has_lanes(self, axis: Node) -> bool:
         """Whether lanes lie along this axis of the result."""
-        return axis not in self.reduced and any(loop.kind == LANES and loop.axis is axis for loop in self.loops)
+        return axis not in self.reduced and any(
+            loop.kind == LANES and loop.axis is axis for loop in self.loops
+        )
 
-    def _walk_groups(self, state: _State, number: int, stop: int, body: Callable[[_State], None],
-                     count: Integer, rest: Integer) -> None:
+    def _walk_groups(
+        self,
+        state: _State,
+        number: int,
+        stop: int,
+        body: Callable[[_State], None],
+        count: Integer,
+        rest: Integer,
+    ) -> None:
         loop = self.loops[number]
         partial = isinstance(rest, Node) or rest > 0
         self.groups = count + 1 if partial else count
@@ -150,8 +186,9 @@ class _Lowering:
                 self._guarded(condition, state.enter(number, loop, group, extent), number + 1, stop, body)
         self.scopes.close()
 
-    def _guarded(self, condition: Node | bool, state: _State, number: int, stop: int,
-                 body: Callable[[_State], None]) -> None:
+    def _guarded(
+        self, condition: Node | bool, state: _State, number: int, stop: int, body: Callable[[_State], None]
+    ) -> None:
         if condition is True:
             self._walk(state, number, stop, body)
             return
@@ -159,7 +196,7 @@ class _Lowering:
         self._walk(state, number, stop, body)
         self.scopes.close()
 
-    # -- the register tile ------------------------------------------------------------------------------------------
+    # -- the register tile -----------------------------------------------------------------------------------
     def _points(self, state: _State, of_result: bool) -> list[tuple[Instance, dict[int, Integer], int]]:
         """Instances over the unrolled and lane loops of the result's axes, or of the reduced ones.
 
@@ -171,8 +208,11 @@ class _Lowering:
             if loop.kind in CONTROL or (loop.axis not in self.reduced) is not of_result:
                 continue
             width = self._width(number)
-            points = [self._point(before, number, counter, width, exists) for before in points
-                      for counter, exists in self._counters(loop, width, before[3][loop.axis], state.scalar)]
+            points = [
+                self._point(before, number, counter, width, exists)
+                for before in points
+                for counter, exists in self._counters(loop, width, before[3][loop.axis], state.scalar)
+            ]
         return [point[:3] for point in points]
 
     def _point(self, before: tuple, number: int, counter: Integer, width: int, exists: Node | bool) -> tuple:
@@ -193,7 +233,9 @@ class _Lowering:
 
     @staticmethod
     def _counters(loop: Loop, width: int, extent: Integer, scalar: bool) -> list[tuple[Integer, Node | bool]]:
-        """(counter, whether that point exists) for the points of an unrolled or lane loop with `extent` points left."""
+        """(counter, whether that point exists) for the points of an unrolled or lane loop with `extent`
+        points left.
+        """
         if loop.kind == LANES:
             if scalar or width == 1:
                 return [(0, True)]
@@ -205,10 +247,12 @@ class _Lowering:
     def _replaced(self, state: _State, counters: dict[int, Integer]) -> dict[Node, Node]:
         """Packed operands, read from their copies."""
         known = state.counters | counters
-        return {operand: load(local, self._local_index(pack, known), ())
-                for operand, (local, pack) in state.packed.items()}
+        return {
+            operand: load(local, self._local_index(pack, known), ())
+            for operand, (local, pack) in state.packed.items()
+        }
 
-    # -- bodies -----------------------------------------------------------------------------------------------------
+    # -- bodies ----------------------------------------------------------------------------------------------
     def _store_tile(self, state: _State) -> None:
         for instance, counters, _ in self._points(state, True):
             value = self.value(instance, self._replaced(state, counters))
@@ -229,8 +273,11 @@ class _Lowering:
                 value = self.value(instance, self._replaced(inner, counters))
                 self._set(register, combine(self.kernel.combine, self._read(register), value))
                 result = self._read(register)
-                self._store(instance, result if wide is self.kernel.dtype else
-                            Node(ops.CAST, self.kernel.dtype, (result,)))
+                self._store(
+                    instance,
+                    result if wide is self.kernel.dtype else Node(ops.CAST, self.kernel.dtype, (result,)),
+                )
+
         self._walk(state, self._sequential_loop(), len(self.loops), step)
 
     def _sum_tile(self, state: _State) -> None:
@@ -252,18 +299,24 @@ class _Lowering:
             parts = self._sums(within, block + 1, points)
             for register, part in zip(registers, parts, strict=True):
                 self._set(register, combine(op, self._read(register), part))
+
         self._walk(state, number, block + 1, inner)
         return [self._read(register) for register in registers]
 
     def _plain_sums(self, state: _State, number: int, points: list, start) -> list[Node]:
         op, dtype = self.total.arg, self.total.dtype
-        across = self._lane_count(False, state)                     # lanes along a reduced axis
+        across = self._lane_count(False, state)  # lanes along a reduced axis
         lanes = across or self._lane_count(True, state)
         copies = 1
         for n, loop in enumerate(self.loops):
             copies *= self._width(n) if loop.kind == SPLIT else 1
-        registers = [[self._register(start, dtype, lanes, self._waiting(instance, state, own))
-                      for own in range(copies)] for instance, _, _ in points]
+        registers = [
+            [
+                self._register(start, dtype, lanes, self._waiting(instance, state, own))
+                for own in range(copies)
+            ]
+            for instance, _, _ in points
+        ]
 
         def inner(within: _State) -> None:
             for over, reduced_counters, own in self._points(within, False):
@@ -274,15 +327,24 @@ class _Lowering:
                     if exists is not None:
                         value = Node(ops.WHERE, None, (exists, value, const(start, dtype)))
                     self._set(sums[own], combine(op, self._read(sums[own]), value))
+
         self._walk(state, number, len(self.loops), inner)
         return [self._gathered(sums, across) for sums in registers]
 
     def _waiting(self, instance: Instance, state: _State, own: int) -> Node | None:
-        """The sum that an earlier round of an outer reduced loop left in the destination; None when there is none."""
-        outer = [counter for number, counter in state.counters.items()
-                 if self.loops[number].axis in self.reduced and isinstance(counter, Node)]
-        later = [counter for number, counter in state.counters.items()
-                 if self.loops[number].axis in self.reduced and not isinstance(counter, Node) and counter > 0]
+        """The sum that an earlier round of an outer reduced loop left in the destination; None when there is
+        none.
+        """
+        outer = [
+            counter
+            for number, counter in state.counters.items()
+            if self.loops[number].axis in self.reduced and isinstance(counter, Node)
+        ]
+        later = [
+            counter
+            for number, counter in state.counters.items()
+            if self.loops[number].axis in self.reduced and not isinstance(counter, Node) and counter > 0
+        ]
         if own or not (outer or later):
             return None
         position: Integer = sum(later)
@@ -316,7 +378,7 @@ class _Lowering:
                 return self._width(number) if self._width(number) > 1 else 0
         return 0
 
-    # -- registers and memory ---------------------------------------------------------------------------------------
+    # -- registers and memory --------------------------------------------------------------------------------
     def _register(self, start, dtype, lanes: int, value: Node | None = None) -> Node:
         initial = const(start, dtype) if value is None else value
         if lanes and not initial.shape:
@@ -343,21 +405,29 @@ class _Lowering:
         if gate is not None and gate.op is ops.CONST and not gate.arg:
             return
         if lanes is None:
-            self.scopes.statement(ops.STORE, (pointer, as_node(index), value, *(() if gate is None else (gate,))))
+            self.scopes.statement(
+                ops.STORE, (pointer, as_node(index), value, *(() if gate is None else (gate,)))
+            )
             return
         first = neighbours(index, lanes)
         if first is not None and lanes_in(gate) is None:
             if not value.shape:
                 value = Node(ops.BROADCAST, None, (value,), lanes.arg)
-            self.scopes.statement(ops.STORE, (pointer, as_node(first), value, *(() if gate is None else (gate,))))
+            self.scopes.statement(
+                ops.STORE, (pointer, as_node(first), value, *(() if gate is None else (gate,)))
+            )
             return
         value = self.scopes.place(value)
         for lane in range(lanes.arg):
             one = Node(ops.EXTRACT, None, (value,), lane) if value.shape else value
-            self._store_at(pointer, at_lane(index, lanes, lane), one,
-                           None if gate is None else at_lane(gate, lanes, lane))
+            self._store_at(
+                pointer,
+                at_lane(index, lanes, lane),
+                one,
+                None if gate is None else at_lane(gate, lanes, lane),
+            )
 
-    # -- packing ----------------------------------------------------------------------------------------------------
+    # -- packing ---------------------------------------------------------------------------------------------
     def _counts(self, pack: Pack) -> list[int]:
         """How many points each loop of the layout has, remainders rounded up."""
         counts = []

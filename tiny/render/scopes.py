@@ -20,10 +20,10 @@ class _Scope:
 class Scopes:
     """Collects instructions in nested scopes and flattens them at the end.
 
-    simplify(node) -> node: turns one arithmetic node, whose operands are simplified, into operations dialects know;
-    positions are simple as they are.
-    A LOAD stays inside scopes that may not run at all; a LOAD from memory the kernel itself writes stays where it is
-    asked for, and is repeated after each store.
+    simplify(node) -> node: turns one arithmetic node, whose operands are simplified, into operations dialects
+    know; positions are simple as they are.
+    A LOAD stays inside scopes that may not run at all; a LOAD from memory the kernel itself writes stays
+    where it is asked for, and is repeated after each store.
     """
 
     def __init__(self, simplify: Callable[[Node], Node]):
@@ -31,7 +31,7 @@ class Scopes:
         self.stack = [_Scope(None, False)]
         self._depth: dict[Node, int] = {}
         self._simple: dict[Node, Node] = {}
-        self._written: dict[Node, set[Node]] = {}            # pointers this kernel stores to, loads known from them
+        self._written: dict[Node, set[Node]] = {}  # pointers this kernel stores to, loads known from them
 
     def will_write(self, pointer: Node) -> None:
         """Declare memory that the kernel writes, before anything is read from it."""

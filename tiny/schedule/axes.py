@@ -11,7 +11,9 @@ NONE, NEIGHBOURS, SCATTERED = "none", "neighbours", "scattered"
 
 
 def positions_of(kernel: Kernel) -> list[Integer]:
-    """Every integer expression of the kernel: indices of loads and of the store, and positions used as values."""
+    """Every integer expression of the kernel: indices of loads and of the store, and positions used as
+    values.
+    """
     found: dict[Integer, None] = {kernel.index: None}
     roots = [kernel.value] if kernel.gate is None else [kernel.value, kernel.gate]
     if isinstance(kernel.index, Node):
@@ -42,8 +44,8 @@ def _mentions(node: Node, axes: tuple[Node, ...]) -> bool:
 
 
 def merge_axes(kernel: Kernel) -> Kernel:
-    """The same kernel with neighbouring axes joined where all its positions allow; the result's axes and the reduced
-    ones each among themselves. A sequential axis stays alone."""
+    """The same kernel with neighbouring axes joined where all its positions allow; the result's axes and the
+    reduced ones each among themselves. A sequential axis stays alone."""
     axes = list(kernel.axes)
     number = 0
     while number + 1 < len(axes):
@@ -72,7 +74,9 @@ def _merge(kernel: Kernel, outer: Node, inner: Node) -> tuple[Kernel, Node]:
     gate = None if kernel.gate is None else _replace(kernel.gate, replacements)
     index = _replace(as_node(kernel.index), replacements)
     axes = tuple(joined if axis is outer else axis for axis in kernel.axes if axis is not inner)
-    return Kernel(axes, value, index, kernel.dtype, gate, kernel.sequential, kernel.combine, kernel.carried), joined
+    return Kernel(
+        axes, value, index, kernel.dtype, gate, kernel.sequential, kernel.combine, kernel.carried
+    ), joined
 
 
 def _replace(root: Node, replacements: dict[Node, Integer]) -> Node:
@@ -99,7 +103,7 @@ def along(index: Integer, axis: Node, lanes: int) -> str:
     block = Node(ops.RANGE, None, (as_node(axis.src[0]),), -1 - axis.arg)
     vector = Node(ops.LANES, None, (), lanes)
     moved = substitute(index, {axis: block * lanes + vector})
-    if isinstance(moved, Node) and axis in toposort(moved):   # inside a value that was loaded
+    if isinstance(moved, Node) and axis in toposort(moved):  # inside a value that was loaded
         return SCATTERED
     if not isinstance(moved, Node) or not moved.shape:
         return NONE

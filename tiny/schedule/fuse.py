@@ -3,8 +3,10 @@
 A kernel computes one stored node from leaves and other stored nodes. The rules, in this order:
  1. results, writes, running reductions and what the user asked to hold are stored;
  2. a reduction carries on into the elementwise work after it (its epilogue) until something would repeat it;
- 3. elementwise work is repeated in each reader while that is cheaper than memory: not where a reader visits it many times
-    over, unless it expands few bytes into many (quantised weights), and not where several readers would repeat much;
+ 3. elementwise work is repeated in each reader while that is cheaper than memory: not where a reader visits
+ it many times
+    over, unless it expands few bytes into many (quantised weights), and not where several readers would
+    repeat much;
  4. no kernel reads more buffers than the target allows, and no expression grows too deep.
 """
 from collections.abc import Iterable
@@ -40,7 +42,7 @@ def fuse(roots: list[Node], order: list[Node], max_inputs: int = 64) -> dict[Nod
     return {node: None for node in order if node in stored}
 
 
-# -- 2: reductions --------------------------------------------------------------------------------------------------
+# -- 2: reductions -------------------------------------------------------------------------------------------
 def _store_reductions(order: list[Node], users: dict[Node, list[Node]], stored: set[Node]) -> None:
     carries: set[Node] = set()                               # nodes whose expression still holds a reduction
     for node in order:
@@ -65,7 +67,7 @@ def _epilogue(node: Node, user: Node, carries: set[Node]) -> bool:
     return user.src.count(node) <= 2 and not any(s in carries for s in user.src if s is not node)
 
 
-# -- 3: elementwise work --------------------------------------------------------------------------------------------
+# -- 3: elementwise work -------------------------------------------------------------------------------------
 class _Cost:
     """What computing a node inside a reader costs: operations, functions among them, bytes read (about).
 
@@ -104,7 +106,8 @@ def _bytes(node: Node) -> int:
 
 
 def _unpacks(node: Node, cost: _Cost) -> bool:
-    """Whether a node makes many bytes out of few by cheap arithmetic on integers, as from quantised weights."""
+    """Whether a node makes many bytes out of few by cheap arithmetic on integers, as from quantised weights.
+    """
     return (node.op.level == ops.SHARED and not cost.functions and not cost.floats
             and 0 < 2 * cost.read <= _bytes(node))
 
@@ -121,10 +124,10 @@ def _grows(node: Node, user: Node) -> bool:
 
 def _store_repeated(order: list[Node], users: dict[Node, list[Node]], stored: set[Node]) -> None:
     costs = _costs(order, stored)
-    place: dict[Node, tuple] = {}                            # node -> (kernel's root, the way to it), when only one
+    place: dict[Node, tuple] = {}  # node -> (kernel's root, the way to it), when only one
     several: set[Node] = set()                               # nodes computed in several places
-    grown: set[Node] = set()                                 # nodes whose elements are computed many times over
-    unpacking: set[Node] = set()                             # nodes inside one that makes many bytes out of few
+    grown: set[Node] = set()  # nodes whose elements are computed many times over
+    unpacking: set[Node] = set()  # nodes inside one that makes many bytes out of few
     for node in reversed(order):
         ways = set()
         for user in users[node]:
@@ -154,22 +157,24 @@ def _way(node: Node, user: Node, place: tuple) -> tuple:
     return (root, path) if plain else (root, (*path, user, user.src.index(node)))
 
 
-def _worth_storing(node: Node, cost: _Cost, several: bool, grown: bool, unpacking: bool, users: list[Node]) -> bool:
-    if node.op is ops.PAD:                                   # a test for every element of every window
+def _worth_storing(node: Node, cost: _Cost, several: bool, grown: bool, unpacking: bool,
+                   users: list[Node]) -> bool:
+    if node.op is ops.PAD:  # a test for every element of every window
         return grown and any(user.op is ops.WINDOW for user in users)
     if node.op.level != ops.SHARED or not (several or grown):
         return False
-    if size_of(node.shape) == 1:                             # computed once a kernel, outside its loops
+    if size_of(node.shape) == 1:  # computed once a kernel, outside its loops
         return several and cost.functions > 0
     if _unpacks(node, cost) or (
-            unpacking and not cost.functions and not cost.floats and cost.operations <= MOST_UNPACKING):
-        return False                                         # reading it costs more than making it
+        unpacking and not cost.functions and not cost.floats and cost.operations <= MOST_UNPACKING
+    ):
+        return False  # reading it costs more than making it
     if grown:
         return cost.operations > 0
     return cost.operations + KEEP_FUNCTIONS * cost.functions >= REPEAT_IN_READERS
 
 
-# -- 4: limits ------------------------------------------------------------------------------------------------------
+# -- 4: limits -----------------------------------------------------------------------------------------------
 def _limit(order: list[Node], stored: set[Node], max_inputs: int) -> None:
     inputs: dict[Node, frozenset] = {}
     depth: dict[Node, int] = {}

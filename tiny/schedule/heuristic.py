@@ -1,5 +1,5 @@
-"""A good loop schedule for a kernel without trying any: lanes where memory lies, a register tile that reuses loads,
-groups over the outermost axis."""
+"""A good loop schedule for a kernel without trying any: lanes where memory lies, a register tile that reuses
+loads, groups over the outermost axis."""
 from dataclasses import dataclass
 
 from tiny.ir import ops
@@ -23,7 +23,7 @@ from tiny.schedule.loops import (
 )
 from tiny.target import Target
 
-PARALLEL_WORK = 20_000       # elementary operations below which waking another thread costs more than it saves
+PARALLEL_WORK = 20_000  # elementary operations below which waking another thread costs more than it saves
 LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
 GROUPS_PER_THREAD = 4
 LARGEST_BLOCK = 4            # vectors of a block of quantised weights that are unrolled
@@ -55,11 +55,15 @@ class _Chooser:
         self.loads = [node for node in nodes if node.op is ops.LOAD]
         self.operations = 1 + sum(node.op not in (ops.CONST, ops.POINTER) and node.dtype is not dtypes.index
                                   for node in nodes)
-        sizes = [n.dtype.itemsize for n in toposort(kernel.value) if n.dtype not in (dtypes.index, dtypes.bool)]
-        self.width = max(1, target.lanes // max(4 if self.operations > 2 else 1, *sizes, kernel.dtype.itemsize))
+        sizes = [
+            n.dtype.itemsize for n in toposort(kernel.value) if n.dtype not in (dtypes.index, dtypes.bool)
+        ]
+        self.width = max(
+            1, target.lanes // max(4 if self.operations > 2 else 1, *sizes, kernel.dtype.itemsize)
+        )
         self.choice = {axis: _Choice() for axis in (*kernel.axes, *self.reduced)}
 
-    # -- lanes ------------------------------------------------------------------------------------------------------
+    # -- lanes -----------------------------------------------------------------------------------------------
     def _fitting_width(self, axis: Node) -> int:
         """Lanes that walk the axis without a remainder if there are any, else with a small one."""
         size = static_size(axis)
@@ -88,7 +92,7 @@ class _Chooser:
             cost += {NONE: 0.3, NEIGHBOURS: 1.0, SCATTERED: width * 1.5}[way]
         length = max(bounds(prod(axis.src[0] for axis in self.reduced))[1], 1)
         if axis in self.reduced:
-            cost += 2.0 * width / max(length / width, 1.0)   # adding up the lanes at the end
+            cost += 2.0 * width / max(length / width, 1.0)  # adding up the lanes at the end
         else:
             way = along(self.kernel.index, axis, width)
             cost += (1.0 if way == NEIGHBOURS else width * 1.5) / length
@@ -108,7 +112,7 @@ class _Chooser:
         self.choice[best].lanes = self._fitting_width(best)
         return best
 
-    # -- register tile ----------------------------------------------------------------------------------------------
+    # -- register tile ---------------------------------------------------------------------------------------
     def _choose_tile(self, lane_axis: Node | None) -> None:
         if self.total is None:
             return
@@ -120,22 +124,41 @@ class _Chooser:
         size = static_size(lane_axis)
         lanes = self.choice[lane_axis].lanes
         vectors = 1 if size is None else _divisor(size // lanes, 4)
-        rows = [axis for axis in self.kernel.axes if axis is not lane_axis and static_size(axis) and any(
-            along(load.src[1], axis, 2) == NONE and along(load.src[1], lane_axis, lanes) != NONE for load in self.loads)]
+        rows = [
+            axis
+            for axis in self.kernel.axes
+            if axis is not lane_axis
+            and static_size(axis)
+            and any(
+                along(load.src[1], axis, 2) == NONE and along(load.src[1], lane_axis, lanes) != NONE
+                for load in self.loads
+            )
+        ]
         if rows:
             row = max(rows, key=static_size)
             self.choice[row].unroll = _divisor(static_size(row), max(1, sums // vectors), floor=4)
         self.choice[lane_axis].unroll = vectors
 
     def _unroll_blocks(self, lane_axis: Node | None) -> None:
-        """Unroll lanes along a sum to whole blocks of the data (quantised weights), so that places in them are fixed."""
+        """Unroll lanes along a sum to whole blocks of the data (quantised weights), so that places in them
+        are fixed.
+        """
         if lane_axis is None or static_size(lane_axis) is None:
             return
         lanes = self.choice[lane_axis].lanes
-        blocks = {node.src[1].arg for load in self.loads for node in toposort(load.src[1])
-                  if node.op in (ops.IDIV, ops.MOD) and node.src[1].op is ops.CONST and lane_axis in toposort(node)}
-        fitting = [block // lanes for block in blocks if block % lanes == 0 and lanes < block <= LARGEST_BLOCK * lanes
-                   and static_size(lane_axis) % block == 0]
+        blocks = {
+            node.src[1].arg
+            for load in self.loads
+            for node in toposort(load.src[1])
+            if node.op in (ops.IDIV, ops.MOD) and node.src[1].op is ops.CONST and lane_axis in toposort(node)
+        }
+        fitting = [
+            block // lanes
+            for block in blocks
+            if block % lanes == 0
+            and lanes < block <= LARGEST_BLOCK * lanes
+            and static_size(lane_axis) % block == 0
+        ]
         self.choice[lane_axis].unroll = max(fitting, default=1)
 
     def _tile_of_rows(self, sums: int, lane_axis: Node | None) -> None:
@@ -153,7 +176,7 @@ class _Chooser:
                 wanted //= 2
             self.choice[lane_axis].split = wanted if steps is not None else 1
 
-    # -- loops ------------------------------------------------------------------------------------------------------
+    # -- loops -----------------------------------------------------------------------------------------------
     def loops(self) -> list[Loop]:
         lane_axis = self._choose_lanes()
         self._choose_tile(lane_axis)
@@ -190,8 +213,13 @@ class _Chooser:
 
     def _needs_blocks(self, axis: Node, tile: int) -> bool:
         size = static_size(axis)
-        return (axis in self.reduced and self.total.arg is ops.ADD and self.total.dtype.is_float and size is not None
-                and size // tile > LONGEST_SUM)
+        return (
+            axis in self.reduced
+            and self.total.arg is ops.ADD
+            and self.total.dtype.is_float
+            and size is not None
+            and size // tile > LONGEST_SUM
+        )
 
     def _work(self) -> int:
         points = bounds(prod(axis.src[0] for axis in self.choice))[1]
@@ -221,6 +249,7 @@ class _Chooser:
 
 
 def _divisor(size: int, most: int, floor: int = 1) -> int:
-    """The largest number up to `most` that divides `size`; `most` itself where only less than `floor` does."""
+    """The largest number up to `most` that divides `size`; `most` itself where only less than `floor` does.
+    """
     best = next(n for n in range(max(min(size, most), 1), 0, -1) if size % n == 0)
     return best if best >= min(floor, size) else min(size, most)

@@ -1,7 +1,7 @@
 """From whole arrays to one element: movement becomes index arithmetic, reductions become ranges.
 
-`Indexer.lower(node, position)` gives the scalar expression of one element of a tensor-level node. It stops at nodes that
-are in memory (leaves, and nodes chosen to be materialised), where it emits a LOAD.
+`Indexer.lower(node, position)` gives the scalar expression of one element of a tensor-level node. It stops at
+nodes that are in memory (leaves, and nodes chosen to be materialised), where it emits a LOAD.
 """
 from collections.abc import Callable, Sequence
 
@@ -71,7 +71,9 @@ def _split(flat: Integer, sizes: Sequence[Integer]) -> list[Integer]:
     return list(reversed(coordinates))
 
 
-def move_position(op, arg, position: Position, source_shape: Sequence[Integer]) -> tuple[Position, list[Integer]]:
+def move_position(
+    op, arg, position: Position, source_shape: Sequence[Integer]
+) -> tuple[Position, list[Integer]]:
     """Where a movement op takes the element at `position` from, and the axes that need a check (PAD)."""
     if op is ops.RESHAPE:
         return reshape_position(position, arg, source_shape), []
@@ -85,8 +87,10 @@ def move_position(op, arg, position: Position, source_shape: Sequence[Integer]) 
     if op is ops.SHRINK:
         return tuple(p + start for p, (start, _) in zip(position, arg, strict=True)), []
     if op is ops.PAD:
-        return (tuple(p - before for p, (before, _) in zip(position, arg, strict=True)),
-                [axis for axis, pads in enumerate(arg) if not (equal(pads[0], 0) and equal(pads[1], 0))])
+        return (
+            tuple(p - before for p, (before, _) in zip(position, arg, strict=True)),
+            [axis for axis, pads in enumerate(arg) if not (equal(pads[0], 0) and equal(pads[1], 0))],
+        )
     if op is ops.FLIP:
         return tuple(source_shape[axis] - 1 - p if axis in arg else p for axis, p in enumerate(position)), []
     if op is ops.WINDOW:
@@ -107,8 +111,8 @@ def unbound_argument(arg):
 class Indexer:
     """Lowers the nodes of one kernel.
 
-    in_memory(node) -> POINTER of the buffer that holds the node's value contiguously, or None to compute it here,
-    as for the kernel's own root.
+    in_memory(node) -> POINTER of the buffer that holds the node's value contiguously, or None to compute it
+    here, as for the kernel's own root.
     """
 
     def __init__(self, in_memory: Callable[[Node], Node | None]):
@@ -227,7 +231,9 @@ class Indexer:
         split = len(index.shape)
         where = self.lower(index, position[:split], gates)
         number = as_index(where)
-        tests = [test for test in (less(-1, number), less(number, unbound(data.shape[0]))) if test is not True]
+        tests = [
+            test for test in (less(-1, number), less(number, unbound(data.shape[0]))) if test is not True
+        ]
         if any(test is False for test in tests):
             return const(0, node.dtype)
         both = gates + tuple(test for test in tests if test not in gates)
@@ -292,7 +298,9 @@ def lower_assign(root: Node, in_memory: Callable[[Node], Node | None]) -> Kernel
 
 
 def view_index(shape: Sequence[Integer], chain: tuple, position: Position) -> Integer:
-    """The element of the base that a view's position stands for; `chain` is a tuple of (movement op, its arg)."""
+    """The element of the base that a view's position stands for; `chain` is a tuple of (movement op, its
+    arg).
+    """
     shapes = [unbound_argument(tuple(shape))]
     for op, arg in chain:
         shapes.append(unbound_argument(_moved_shape(op, arg, shapes[-1])))
@@ -303,6 +311,7 @@ def view_index(shape: Sequence[Integer], chain: tuple, position: Position) -> In
 
 class _Shape:
     """Stands for a node in a shape rule."""
+
     def __init__(self, shape: tuple):
         self.shape = shape
 
@@ -318,8 +327,13 @@ def lower_scatter(root: Node, in_memory: Callable[[Node], Node | None]) -> Kerne
     position = tuple(indexer.range(size) for size in updates.shape)
     number = as_index(indexer.lower(index, position[:1]))
     tests = [test for test in (less(-1, number), less(number, unbound(base.shape[0]))) if test is not True]
-    gate = const(False, dtypes.bool) if any(test is False for test in tests) else \
-        Indexer._all(tuple(tests))[0] if tests else None
+    gate = (
+        const(False, dtypes.bool)
+        if any(test is False for test in tests)
+        else Indexer._all(tuple(tests))[0]
+        if tests
+        else None
+    )
     value = indexer.lower(updates, position)
     where = row_major((number, *position[1:]), unbound_argument(base.shape))
     first = position[0] if isinstance(position[0], Node) else None

@@ -1,9 +1,11 @@
-"""A kernel's loop schedule as data: which loops, in which order, of which kind. Lowering follows it to the letter.
+"""A kernel's loop schedule as data: which loops, in which order, of which kind. Lowering follows it to the
+letter.
 
-An axis appears as one or more Loops, outermost first, with falling steps: Loop(m, 240, LOOP), Loop(m, 6, LOOP),
-Loop(m, 1, UNROLL) walks m in blocks of 240, inside them in tiles of 6, whose rows are unrolled. A tile that does not fit
-becomes a remainder of its own, with fewer rows or masked lanes. Loops after the first loop over a reduced axis are the
-register tile: each combination of their UNROLL and LANES points has its own accumulator.
+An axis appears as one or more Loops, outermost first, with falling steps: Loop(m, 240, LOOP), Loop(m, 6,
+LOOP), Loop(m, 1, UNROLL) walks m in blocks of 240, inside them in tiles of 6, whose rows are unrolled. A tile
+that does not fit becomes a remainder of its own, with fewer rows or masked lanes. Loops after the first loop
+over a reduced axis are the register tile: each combination of their UNROLL and LANES points has its own
+accumulator.
 """
 from dataclasses import dataclass
 
@@ -11,10 +13,12 @@ from tiny.ir import ops
 from tiny.ir.node import Node, toposort
 from tiny.schedule.kernel import Kernel
 
-GROUP = "group"      # one group of threads each, for the CPU: one piece of work that any thread may take; outermost
+# one group of threads each, for the CPU: one piece of work that any thread may take; outermost
+GROUP = "group"
 LOOP = "loop"        # a loop
 UNROLL = "unroll"    # written out; over a reduced axis, all points feed the same accumulators
-SPLIT = "split"      # written out over a reduced axis, each point with accumulators of its own, added up at the end
+# written out over a reduced axis, each point with accumulators of its own, added up at the end
+SPLIT = "split"
 LANES = "lanes"      # the lanes of a vector; innermost
 BLOCK = "block"      # a loop over a reduced axis whose inner sums are taken apart and then added to the whole
 CONTROL = (GROUP, LOOP, BLOCK)
@@ -26,7 +30,9 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Steps through `axis`, a RANGE, `step` points at a time; the loops after it on the same axis walk those points."""
+    """Steps through `axis`, a RANGE, `step` points at a time; the loops after it on the same axis walk those
+    points.
+    """
     axis: Node
     step: int
     kind: str
@@ -34,10 +40,11 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Copy what the loops from number `depth` on read of `operand` into local memory before loop `depth` starts.
+    """Copy what the loops from number `depth` on read of `operand` into local memory before loop `depth`
+    starts.
 
-    operand: a LOAD of the kernel's value. layout: numbers of the loops it is laid out by, outermost first; the last is
-    contiguous. Reads inside come from the copy.
+    operand: a LOAD of the kernel's value. layout: numbers of the loops it is laid out by, outermost first;
+    the last is contiguous. Reads inside come from the copy.
     """
     operand: Node
     depth: int
@@ -71,7 +78,9 @@ def static_size(axis: Node) -> int | None:
 
 
 def check(kernel: Kernel, schedule: Schedule) -> None:
-    """Raise ScheduleError unless the schedule visits every point once and keeps the order the kernel asks for."""
+    """Raise ScheduleError unless the schedule visits every point once and keeps the order the kernel asks
+    for.
+    """
     reduced = reduced_axes(kernel)
     wanted = {*kernel.axes, *reduced}
     last: dict[Node, int] = {}
@@ -82,13 +91,17 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
             raise ScheduleError(f"{where}: the kernel has no such axis")
         if loop.step < 1 or loop.step > last.get(loop.axis, loop.step) or (
                 loop.axis in last and last[loop.axis] % loop.step):
-            raise ScheduleError(f"{where}: steps must divide one another, falling to 1; before it stands {last}")
+            raise ScheduleError(
+                f"{where}: steps must divide one another, falling to 1; before it stands {last}"
+            )
         if loop.kind == GROUP and (number or loop.axis in reduced or loop.axis is kernel.sequential):
             raise ScheduleError(f"{where}: a group is the outermost loop, over a free axis of the result")
         if loop.kind in (SPLIT, BLOCK) and loop.axis not in reduced:
             raise ScheduleError(f"{where}: only a reduced axis can be {loop.kind}")
         if loop.kind not in CONTROL and (loop.axis not in last or (loop.kind == LANES and loop.step != 1)):
-            raise ScheduleError(f"{where}: comes after the loops on its axis, one of which sets its width; lanes last")
+            raise ScheduleError(
+                f"{where}: comes after the loops on its axis, one of which sets its width; lanes last"
+            )
         if loop.kind in CONTROL and loop.axis in unrolled:
             raise ScheduleError(f"{where}: stands inside an unrolled loop on the same axis")
         if loop.kind not in CONTROL:
@@ -106,20 +119,33 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
 
 def first_reduced(schedule: Schedule, reduced: tuple[Node, ...]) -> int | None:
     """The number of the first control loop over a reduced axis."""
-    return next((n for n, loop in enumerate(schedule.loops) if loop.axis in reduced and loop.kind in CONTROL), None)
+    return next(
+        (n for n, loop in enumerate(schedule.loops) if loop.axis in reduced and loop.kind in CONTROL), None
+    )
 
 
 def spills(schedule: Schedule, reduced: tuple[Node, ...]) -> bool:
-    """Whether a loop over the result stands inside one over a reduced axis, so that sums wait in the destination."""
+    """Whether a loop over the result stands inside one over a reduced axis, so that sums wait in the
+    destination.
+    """
     first = first_reduced(schedule, reduced)
-    return first is not None and any(loop.axis not in reduced and loop.kind in CONTROL
-                                     for loop in schedule.loops[first:])
+    return first is not None and any(
+        loop.axis not in reduced and loop.kind in CONTROL for loop in schedule.loops[first:]
+    )
 
 
 def _check_memory_accumulators(kernel: Kernel, schedule: Schedule, reduced: tuple[Node, ...]) -> None:
     if not spills(schedule, reduced):
         return
-    if kernel.value.op is not ops.ACCUMULATE or kernel.value.arg is not ops.ADD or kernel.dtype is not kernel.value.dtype:
-        raise ScheduleError("sums can wait in the destination only when they are the kernel's whole value, unrounded")
+    if (
+        kernel.value.op is not ops.ACCUMULATE
+        or kernel.value.arg is not ops.ADD
+        or kernel.dtype is not kernel.value.dtype
+    ):
+        raise ScheduleError(
+            "sums can wait in the destination only when they are the kernel's whole value, unrounded"
+        )
     if any(loop.kind == BLOCK for loop in schedule.loops):
-        raise ScheduleError("a loop whose inner sums are taken apart cannot also leave sums in the destination")
+        raise ScheduleError(
+            "a loop whose inner sums are taken apart cannot also leave sums in the destination"
+        )

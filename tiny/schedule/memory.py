@@ -13,8 +13,9 @@ class Lifetime(NamedTuple):
 def assign_offsets(lifetimes: Sequence[Lifetime], align: int = 256) -> tuple[list[int], int]:
     """Place intermediate buffers in one arena so that buffers alive at the same step never overlap.
 
-    Returns the byte offset of each, in the order given, and the arena's size in bytes. Greedy, largest first: each goes
-    to the lowest free gap that holds it. Raises ValueError for a lifetime that ends before it starts.
+    Returns the byte offset of each, in the order given, and the arena's size in bytes. Greedy, largest first:
+    each goes to the lowest free gap that holds it. Raises ValueError for a lifetime that ends before it
+    starts.
     """
     offsets = [0] * len(lifetimes)
     placed: list[int] = []

@@ -20,7 +20,9 @@ INPUT, OUTPUT, ARENA = "input", "output", "arena"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value lies: the number-th leaf of the graph, result of the plan, or offset in bytes into the arena."""
+    """Where a value lies: the number-th leaf of the graph, result of the plan, or offset in bytes into the
+    arena.
+    """
     kind: str
     number: int
 
@@ -34,8 +36,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in order; where each root's value is in the end, which for a write in place is an input; arena bytes the
-    steps need meanwhile.
+    """Steps in order; where each root's value is in the end, which for a write in place is an input; arena
+    bytes the steps need meanwhile.
     """
     steps: tuple[Step, ...]
     results: tuple[Place, ...]
@@ -43,9 +45,11 @@ class Plan:
     variables: tuple[Node, ...]
 
 
-# -- structure: what two graphs must share to share a plan or a kernel ----------------------------------------------
+# -- structure: what two graphs must share to share a plan or a kernel ---------------------------------------
 def structure(order: Sequence[Node], inputs: frozenset | set | dict = frozenset()) -> tuple:
-    """A key that is equal for graphs of equal structure: leaves by order of appearance, BINDs by their variable."""
+    """A key that is equal for graphs of equal structure: leaves by order of appearance, BINDs by their
+    variable.
+    """
     number: dict[Node, int] = {}
     key: list = []
     for position, node in enumerate(order):
@@ -65,7 +69,9 @@ def structure(order: Sequence[Node], inputs: frozenset | set | dict = frozenset(
 
 
 def region(root: Node, stored: dict[Node, None]) -> tuple[list[Node], list[Node]]:
-    """(nodes that the kernel of `root` computes or reads, operands first; those it reads, in order of appearance)."""
+    """(nodes that the kernel of `root` computes or reads, operands first; those it reads, in order of
+    appearance).
+    """
     order: list[Node] = []
     inputs: list[Node] = []
     seen: set[Node] = set()
@@ -85,7 +91,7 @@ def region(root: Node, stored: dict[Node, None]) -> tuple[list[Node], list[Node]
     return order, inputs
 
 
-# -- building -------------------------------------------------------------------------------------------------------
+# -- building ------------------------------------------------------------------------------------------------
 class _Builder:
     """Builds one plan. `writable[leaf]` says whether a leaf's memory may be overwritten."""
 
@@ -127,17 +133,24 @@ class _Builder:
             base = node.src[0]
             free = self.writable[base] if base.op is ops.BUFFER else base in self.stored
             readers = [other for other in self.stored if other is not node and base in self.inputs[other]]
-            if not free or base in self.roots or base in taken or any(ancestors[r] & bit[node] for r in readers):
+            late = any(ancestors[reader] & bit[node] for reader in readers)
+            if not free or base in self.roots or base in taken or late:
                 self.copied.add(node)
             else:
                 taken.add(base)
 
     def _hold_values(self, sequence: list[Node]) -> bool:
-        """Store the value of each write that reads its base elsewhere than where it writes; True if any was found."""
+        """Store the value of each write that reads its base elsewhere than where it writes; True if any was
+        found.
+        """
         held = set()
         for node in sequence:
             value = node.src[1] if node.op is ops.ASSIGN else None
-            if not self.in_place(node) or value in self.stored or node.src[0] not in region(value, self.stored)[1]:
+            if (
+                not self.in_place(node)
+                or value in self.stored
+                or node.src[0] not in region(value, self.stored)[1]
+            ):
                 continue
             kernel = self._kernel(node)[0]
             if any(load.src[1] is not kernel.index for load in _loads_of_destination(kernel)):
@@ -148,13 +161,17 @@ class _Builder:
         return bool(held)
 
     def _sequence(self) -> list[Node] | None:
-        """Stored nodes in an order where readers of a base come before the write; None after a write lost its place."""
-        before: dict[Node, set[Node]] = {node: {s for s in self.inputs[node] if s in self.stored}
-                                         for node in self.stored}
+        """Stored nodes in an order where readers of a base come before the write; None after a write lost its
+        place.
+        """
+        before: dict[Node, set[Node]] = {
+            node: {s for s in self.inputs[node] if s in self.stored} for node in self.stored
+        }
         for node in self.stored:
             if self.in_place(node):
-                before[node].update(other for other in self.stored
-                                    if other is not node and node.src[0] in self.inputs[other])
+                before[node].update(
+                    other for other in self.stored if other is not node and node.src[0] in self.inputs[other]
+                )
         after: dict[Node, list[Node]] = {node: [] for node in self.stored}
         for node, earlier in before.items():
             for other in earlier:
@@ -172,7 +189,7 @@ class _Builder:
                 waiting[other] -= 1
                 if not waiting[other]:
                     heapq.heappush(ready, rank[other])
-        if len(sequence) < len(nodes):                       # two writes wait for each other: one gets its own memory
+        if len(sequence) < len(nodes):  # two writes wait for each other: one gets its own memory
             self.copied.add(next(node for node in nodes if waiting[node] and self.in_place(node)))
             return None
         return sequence
@@ -184,10 +201,16 @@ class _Builder:
         reads = self.inputs[node]
         if node.op in (ops.ASSIGN, ops.SCATTER):
             reads = [s for s in region_of_sources(node, self.stored) if not (in_place and s is node.src[0])]
-        key = (structure(self.orders[node], set(self.inputs[node])), in_place, tuple(self.orders[node].index(r) for r in reads))
+        key = (
+            structure(self.orders[node], set(self.inputs[node])),
+            in_place,
+            tuple(self.orders[node].index(r) for r in reads),
+        )
         kernel = _kernels.get(key)
         if kernel is None:
-            slots = {source: Node(ops.POINTER, source.dtype, (), number + 1) for number, source in enumerate(reads)}
+            slots = {
+                source: Node(ops.POINTER, source.dtype, (), number + 1) for number, source in enumerate(reads)
+            }
             if in_place:
                 slots[node.src[0]] = Node(ops.POINTER, node.dtype, (), 0)
             lower = {ops.ASSIGN: lower_assign, ops.SCATTER: lower_scatter}.get(node.op)
@@ -201,12 +224,14 @@ class _Builder:
             pointer = Node(ops.POINTER, base.dtype, (), 1)
             return lower_kernel(base, {base: pointer}.get, base.dtype), [base]
         reads = region(base, self.stored)[1]
-        slots = {source: Node(ops.POINTER, source.dtype, (), number + 1) for number, source in enumerate(reads)}
+        slots = {
+            source: Node(ops.POINTER, source.dtype, (), number + 1) for number, source in enumerate(reads)
+        }
         return lower_kernel(base, slots.get, base.dtype), reads
 
     # places
     def _finish(self, sequence: list[Node]) -> Plan:
-        owner: dict[Node, Node] = {}                         # whose memory a stored node lives in
+        owner: dict[Node, Node] = {}  # whose memory a stored node lives in
         for node in sequence:
             base = node.src[0] if self.in_place(node) else node
             owner[node] = owner.get(base, base)
@@ -221,8 +246,10 @@ class _Builder:
                 kernels.append((kernel, node, reads))
             kernels.append((self._kernel(node)[0], node, self._kernel(node)[1]))
         places = self._places(kernels, owner)
-        steps = tuple(Step(kernel, (places[owner[node]], *(places[owner.get(r, r)] for r in reads)))
-                      for kernel, node, reads in kernels)
+        steps = tuple(
+            Step(kernel, (places[owner[node]], *(places[owner.get(r, r)] for r in reads)))
+            for kernel, node, reads in kernels
+        )
         results = tuple(places[owner.get(root, root)] for root in self.roots)
         return Plan(steps, results, self.arena_size, variables_of(self.order))
 
@@ -236,10 +263,12 @@ class _Builder:
                 held = owner.get(used, used)
                 if held not in places:
                     spans.setdefault(held, [step, step])[1] = step
-        lifetimes = [Lifetime(size_of(node.shape) * node.dtype.itemsize, *span) for node, span in spans.items()]
+        lifetimes = [
+            Lifetime(size_of(node.shape) * node.dtype.itemsize, *span) for node, span in spans.items()
+        ]
         offsets, self.arena_size = assign_offsets(lifetimes)
         places.update((node, Place(ARENA, offset)) for node, offset in zip(spans, offsets, strict=True))
-        for node in self.stored:                             # of no elements, so of no memory
+        for node in self.stored:  # of no elements, so of no memory
             places.setdefault(owner.get(node, node), Place(ARENA, 0))
         return places
 
@@ -248,7 +277,9 @@ _kernels: dict[tuple, Kernel] = {}
 
 
 def region_of_sources(node: Node, stored: dict[Node, None]) -> list[Node]:
-    """What the update kernel of an ASSIGN or SCATTER reads: everything but its base, unless the value reads that too."""
+    """What the update kernel of an ASSIGN or SCATTER reads: everything but its base, unless the value reads
+    that too.
+    """
     reads: dict[Node, None] = {}
     for source in node.src[1:]:
         if source in stored or source.op is ops.BUFFER:
@@ -284,7 +315,9 @@ def _collect(arg, found: dict[Node, None]) -> None:
 
 
 def make_plan(roots: list[Node], order: list[Node], writable: dict[Node, bool], max_inputs: int = 64) -> Plan:
-    """The plan of a graph. roots: distinct nodes that are not BUFFERs; order: toposort(*roots); writable: by BUFFER."""
+    """The plan of a graph. roots: distinct nodes that are not BUFFERs; order: toposort(*roots); writable: by
+    BUFFER.
+    """
     return _Builder(roots, order, writable, max_inputs).build()
 
 

@@ -10,63 +10,32 @@ SDMA_OP_WRITE = 2
 SDMA_OP_INDIRECT = 4
 SDMA_OP_FENCE = 5
 SDMA_OP_TRAP = 6
-SDMA_OP_SEM = 7
 SDMA_OP_POLL_REGMEM = 8
 SDMA_OP_COND_EXE = 9
 SDMA_OP_ATOMIC = 0xa
 SDMA_OP_CONST_FILL = 0xb
-SDMA_OP_PTEPDE = 0xc
 SDMA_OP_TIMESTAMP = 0xd
 SDMA_OP_SRBM_WRITE = 0xe
-SDMA_OP_PRE_EXE = 0xf
-SDMA_OP_GPUVM_INV = 0x10
 SDMA_OP_GCR_REQ = 0x11
-SDMA_OP_DUMMY_TRAP = 0x20
 SDMA_SUBOP_TIMESTAMP_SET = 0
 SDMA_SUBOP_TIMESTAMP_GET = 1
 SDMA_SUBOP_TIMESTAMP_GET_GLOBAL = 2
 SDMA_SUBOP_COPY_LINEAR = 0
-SDMA_SUBOP_COPY_LINEAR_SUB_WIND = 4
-SDMA_SUBOP_COPY_TILED = 1
-SDMA_SUBOP_COPY_TILED_SUB_WIND = 5
-SDMA_SUBOP_COPY_T2T_SUB_WIND = 6
-SDMA_SUBOP_COPY_SOA = 3
-SDMA_SUBOP_COPY_DIRTY_PAGE = 7
-SDMA_SUBOP_COPY_LINEAR_PHY = 8
-SDMA_SUBOP_COPY_LINEAR_SUB_WIND_LARGE = 0x24
-SDMA_SUBOP_COPY_LINEAR_BC = 0x10
-SDMA_SUBOP_COPY_TILED_BC = 0x11
-SDMA_SUBOP_COPY_LINEAR_SUB_WIND_BC = 0x14
-SDMA_SUBOP_COPY_TILED_SUB_WIND_BC = 0x15
-SDMA_SUBOP_COPY_T2T_SUB_WIND_BC = 0x16
 SDMA_SUBOP_WRITE_LINEAR = 0
-SDMA_SUBOP_WRITE_TILED = 1
-SDMA_SUBOP_WRITE_TILED_BC = 0x11
-SDMA_SUBOP_PTEPDE_GEN = 0
-SDMA_SUBOP_PTEPDE_COPY = 1
-SDMA_SUBOP_PTEPDE_RMW = 2
-SDMA_SUBOP_PTEPDE_COPY_BACKWARDS = 3
-SDMA_SUBOP_MEM_INCR = 1
-SDMA_SUBOP_DATA_FILL_MULTI = 1
-SDMA_SUBOP_POLL_REG_WRITE_MEM = 1
-SDMA_SUBOP_POLL_DBIT_WRITE_MEM = 2
-SDMA_SUBOP_POLL_MEM_VERIFY = 3
-SDMA_SUBOP_VM_INVALIDATION = 4
-SDMA_OP_AQL_COPY = 0
-SDMA_OP_AQL_BARRIER_OR = 0
 
 # packet: {field: (dword, lowest bit, width)}
 PACKETS = {
-    'COPY_LINEAR': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'encrypt': (0, 0x10, 1), 'tmz': (0, 0x12, 1), 'cpv': (0, 0x13, 1), 'backwards': (0, 0x19, 1), 'broadcast': (0, 0x1b, 1), 'count': (1, 0, 0x1e), 'dst_sw': (2, 0x10, 2), 'dst_cache_policy': (2, 0x12, 3), 'src_sw': (2, 0x18, 2), 'src_cache_policy': (2, 0x1a, 3), 'src_addr_31_0': (3, 0, 0x20), 'src_addr_63_32': (4, 0, 0x20), 'dst_addr_31_0': (5, 0, 0x20), 'dst_addr_63_32': (6, 0, 0x20), 'bc_header_op': (0, 0, 8), 'bc_header_sub_op': (0, 8, 8), 'bc_count_count': (1, 0, 0x16), 'bc_parameter_dst_sw': (2, 0x10, 2), 'dst_ha': (2, 0x13, 1), 'bc_parameter_src_sw': (2, 0x18, 2), 'src_ha': (2, 0x1b, 1), 'bc_src_addr_lo_src_addr_31_0': (3, 0, 0x20), 'bc_src_addr_hi_src_addr_63_32': (4, 0, 0x20), 'bc_dst_addr_lo_dst_addr_31_0': (5, 0, 0x20), 'bc_dst_addr_hi_dst_addr_63_32': (6, 0, 0x20), 'subwin_header_op': (0, 0, 8), 'subwin_header_sub_op': (0, 8, 8), 'subwin_header_tmz': (0, 0x12, 1), 'subwin_header_cpv': (0, 0x13, 1), 'elementsize': (0, 0x1d, 3), 'subwin_src_addr_lo_src_addr_31_0': (1, 0, 0x20), 'subwin_src_addr_hi_src_addr_63_32': (2, 0, 0x20), 'src_x': (3, 0, 0xe), 'src_y': (3, 0x10, 0xe), 'src_z': (4, 0, 0xd), 'src_pitch': (4, 0xd, 0x13), 'src_slice_pitch': (5, 0, 0x1c), 'subwin_dst_addr_lo_dst_addr_31_0': (6, 0, 0x20), 'subwin_dst_addr_hi_dst_addr_63_32': (7, 0, 0x20), 'dst_x': (8, 0, 0xe), 'dst_y': (8, 0x10, 0xe), 'dst_z': (9, 0, 0xd), 'dst_pitch': (9, 0xd, 0x13), 'dst_slice_pitch': (0xa, 0, 0x1c), 'rect_x': (0xb, 0, 0xe), 'rect_y': (0xb, 0x10, 0xe), 'rect_z': (0xc, 0, 0xd), 'subwin_dw_12_dst_sw': (0xc, 0x10, 2), 'subwin_dw_12_dst_cache_policy': (0xc, 0x12, 3), 'subwin_dw_12_src_sw': (0xc, 0x18, 2), 'subwin_dw_12_src_cache_policy': (0xc, 0x1a, 3), 'subwin_large_header_op': (0, 0, 8), 'subwin_large_header_sub_op': (0, 8, 8), 'subwin_large_header_tmz': (0, 0x12, 1), 'subwin_large_header_cpv': (0, 0x13, 1), 'subwin_large_src_addr_lo_src_addr_31_0': (1, 0, 0x20), 'subwin_large_src_addr_hi_src_addr_63_32': (2, 0, 0x20), 'subwin_large_dw_3_src_x': (3, 0, 0x20), 'subwin_large_dw_4_src_y': (4, 0, 0x20), 'subwin_large_dw_5_src_z': (5, 0, 0x20), 'subwin_large_dw_6_src_pitch': (6, 0, 0x20), 'src_slice_pitch_31_0': (7, 0, 0x20), 'src_slice_pitch_47_32': (8, 0, 0x10), 'subwin_large_dst_addr_lo_dst_addr_31_0': (9, 0, 0x20), 'subwin_large_dst_addr_hi_dst_addr_63_32': (0xa, 0, 0x20), 'subwin_large_dw_11_dst_x': (0xb, 0, 0x20), 'subwin_large_dw_12_dst_y': (0xc, 0, 0x20), 'subwin_large_dw_13_dst_z': (0xd, 0, 0x20), 'subwin_large_dw_14_dst_pitch': (0xe, 0, 0x20), 'dst_slice_pitch_31_0': (0xf, 0, 0x20), 'dst_slice_pitch_47_32': (0x10, 0, 0x10), 'subwin_large_dw_16_dst_sw': (0x10, 0x10, 2), 'dst_policy': (0x10, 0x12, 3), 'subwin_large_dw_16_src_sw': (0x10, 0x18, 2), 'src_policy': (0x10, 0x1a, 3), 'subwin_large_dw_17_rect_x': (0x11, 0, 0x20), 'subwin_large_dw_18_rect_y': (0x12, 0, 0x20), 'subwin_large_dw_19_rect_z': (0x13, 0, 0x20), 'subwin_bc_header_op': (0, 0, 8), 'subwin_bc_header_sub_op': (0, 8, 8), 'subwin_bc_header_elementsize': (0, 0x1d, 3), 'subwin_bc_src_addr_lo_src_addr_31_0': (1, 0, 0x20), 'subwin_bc_src_addr_hi_src_addr_63_32': (2, 0, 0x20), 'subwin_bc_dw_3_src_x': (3, 0, 0xe), 'subwin_bc_dw_3_src_y': (3, 0x10, 0xe), 'subwin_bc_dw_4_src_z': (4, 0, 0xb), 'subwin_bc_dw_4_src_pitch': (4, 0xd, 0xe), 'subwin_bc_dw_5_src_slice_pitch': (5, 0, 0x1c), 'subwin_bc_dst_addr_lo_dst_addr_31_0': (6, 0, 0x20), 'subwin_bc_dst_addr_hi_dst_addr_63_32': (7, 0, 0x20), 'subwin_bc_dw_8_dst_x': (8, 0, 0xe), 'subwin_bc_dw_8_dst_y': (8, 0x10, 0xe), 'subwin_bc_dw_9_dst_z': (9, 0, 0xb), 'subwin_bc_dw_9_dst_pitch': (9, 0xd, 0xe), 'subwin_bc_dw_10_dst_slice_pitch': (0xa, 0, 0x1c), 'subwin_bc_dw_11_rect_x': (0xb, 0, 0xe), 'subwin_bc_dw_11_rect_y': (0xb, 0x10, 0xe), 'subwin_bc_dw_12_rect_z': (0xc, 0, 0xb), 'subwin_bc_dw_12_dst_sw': (0xc, 0x10, 2), 'subwin_bc_dw_12_dst_ha': (0xc, 0x13, 1), 'subwin_bc_dw_12_src_sw': (0xc, 0x18, 2), 'subwin_bc_dw_12_src_ha': (0xc, 0x1b, 1)},
+    'NOP': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'count': (0, 0x10, 0xe), 'data0': (1, 0, 0x20)},
+    'COPY_LINEAR': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'encrypt': (0, 0x10, 1), 'tmz': (0, 0x12, 1), 'cpv': (0, 0x13, 1), 'backwards': (0, 0x19, 1), 'broadcast': (0, 0x1b, 1), 'count': (1, 0, 0x1e), 'dst_sw': (2, 0x10, 2), 'dst_cache_policy': (2, 0x12, 3), 'src_sw': (2, 0x18, 2), 'src_cache_policy': (2, 0x1a, 3), 'src_addr_31_0': (3, 0, 0x20), 'src_addr_63_32': (4, 0, 0x20), 'dst_addr_31_0': (5, 0, 0x20), 'dst_addr_63_32': (6, 0, 0x20)},
     'WRITE_UNTILED': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'encrypt': (0, 0x10, 1), 'tmz': (0, 0x12, 1), 'cpv': (0, 0x1c, 1), 'dst_addr_31_0': (1, 0, 0x20), 'dst_addr_63_32': (2, 0, 0x20), 'count': (3, 0, 0x14), 'sw': (3, 0x18, 2), 'cache_policy': (3, 0x1a, 3), 'data0': (4, 0, 0x20)},
-    'INDIRECT': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'vmid': (0, 0x10, 4), 'priv': (0, 0x1f, 1), 'ib_base_31_0': (1, 0, 0x20), 'ib_base_63_32': (2, 0, 0x20), 'ib_size': (3, 0, 0x14), 'csa_addr_31_0': (4, 0, 0x20), 'csa_addr_63_32': (5, 0, 0x20)},
-    'FENCE': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'mtype': (0, 0x10, 3), 'gcc': (0, 0x13, 1), 'sys': (0, 0x14, 1), 'snp': (0, 0x16, 1), 'gpa': (0, 0x17, 1), 'l2_policy': (0, 0x18, 2), 'llc_policy': (0, 0x1a, 1), 'cpv': (0, 0x1c, 1), 'addr_31_0': (1, 0, 0x20), 'addr_63_32': (2, 0, 0x20), 'data': (3, 0, 0x20)},
-    'SRBM_WRITE': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'byte_en': (0, 0x1c, 4), 'addr': (1, 0, 0x12), 'apertureid': (1, 0x14, 0xc), 'data': (2, 0, 0x20)},
-    'COND_EXE': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'cache_policy': (0, 0x18, 3), 'cpv': (0, 0x1c, 1), 'addr_31_0': (1, 0, 0x20), 'addr_63_32': (2, 0, 0x20), 'reference': (3, 0, 0x20), 'exec_count': (4, 0, 0xe)},
     'CONSTANT_FILL': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'sw': (0, 0x10, 2), 'cache_policy': (0, 0x18, 3), 'cpv': (0, 0x1c, 1), 'fillsize': (0, 0x1e, 2), 'dst_addr_31_0': (1, 0, 0x20), 'dst_addr_63_32': (2, 0, 0x20), 'src_data_31_0': (3, 0, 0x20), 'count': (4, 0, 0x1e)},
+    'FENCE': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'mtype': (0, 0x10, 3), 'gcc': (0, 0x13, 1), 'sys': (0, 0x14, 1), 'snp': (0, 0x16, 1), 'gpa': (0, 0x17, 1), 'l2_policy': (0, 0x18, 2), 'llc_policy': (0, 0x1a, 1), 'cpv': (0, 0x1c, 1), 'addr_31_0': (1, 0, 0x20), 'addr_63_32': (2, 0, 0x20), 'data': (3, 0, 0x20)},
     'POLL_REGMEM': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'cache_policy': (0, 0x14, 3), 'cpv': (0, 0x18, 1), 'hdp_flush': (0, 0x1a, 1), 'func': (0, 0x1c, 3), 'mem_poll': (0, 0x1f, 1), 'addr_31_0': (1, 0, 0x20), 'addr_63_32': (2, 0, 0x20), 'value': (3, 0, 0x20), 'mask': (4, 0, 0x20), 'interval': (5, 0, 0x10), 'retry_count': (5, 0x10, 0xc)},
-    'ATOMIC': {'op': (0, 0, 8), 'loop': (0, 0x10, 1), 'tmz': (0, 0x12, 1), 'cache_policy': (0, 0x14, 3), 'cpv': (0, 0x18, 1), 'atomic_op': (0, 0x19, 7), 'addr_31_0': (1, 0, 0x20), 'addr_63_32': (2, 0, 0x20), 'src_data_31_0': (3, 0, 0x20), 'src_data_63_32': (4, 0, 0x20), 'cmp_data_31_0': (5, 0, 0x20), 'cmp_data_63_32': (6, 0, 0x20), 'loop_interval': (7, 0, 0xd)},
     'TIMESTAMP_GET_GLOBAL': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'l2_policy': (0, 0x18, 2), 'llc_policy': (0, 0x1a, 1), 'cpv': (0, 0x1c, 1), 'write_addr_31_3': (1, 3, 0x1d), 'write_addr_63_32': (2, 0, 0x20)},
     'TRAP': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'int_context': (1, 0, 0x1c)},
-    'NOP': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'count': (0, 0x10, 0xe), 'data0': (1, 0, 0x20)},
+    'INDIRECT': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'vmid': (0, 0x10, 4), 'priv': (0, 0x1f, 1), 'ib_base_31_0': (1, 0, 0x20), 'ib_base_63_32': (2, 0, 0x20), 'ib_size': (3, 0, 0x14), 'csa_addr_31_0': (4, 0, 0x20), 'csa_addr_63_32': (5, 0, 0x20)},
+    'ATOMIC': {'op': (0, 0, 8), 'loop': (0, 0x10, 1), 'tmz': (0, 0x12, 1), 'cache_policy': (0, 0x14, 3), 'cpv': (0, 0x18, 1), 'atomic_op': (0, 0x19, 7), 'addr_31_0': (1, 0, 0x20), 'addr_63_32': (2, 0, 0x20), 'src_data_31_0': (3, 0, 0x20), 'src_data_63_32': (4, 0, 0x20), 'cmp_data_31_0': (5, 0, 0x20), 'cmp_data_63_32': (6, 0, 0x20), 'loop_interval': (7, 0, 0xd)},
+    'SRBM_WRITE': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'byte_en': (0, 0x1c, 4), 'addr': (1, 0, 0x12), 'apertureid': (1, 0x14, 0xc), 'data': (2, 0, 0x20)},
+    'COND_EXE': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'cache_policy': (0, 0x18, 3), 'cpv': (0, 0x1c, 1), 'addr_31_0': (1, 0, 0x20), 'addr_63_32': (2, 0, 0x20), 'reference': (3, 0, 0x20), 'exec_count': (4, 0, 0xe)},
+    'GCR_REQ': {'op': (0, 0, 8), 'sub_op': (0, 8, 8), 'base_va_31_7': (1, 7, 0x19), 'base_va_47_32': (2, 0, 0x10), 'gcr_control_15_0': (2, 0x10, 0x10), 'gcr_control_18_16': (3, 0, 3), 'limit_va_31_7': (3, 7, 0x19), 'limit_va_47_32': (4, 0, 0x10), 'vmid': (4, 0x18, 4)},
 }

@@ -26,16 +26,21 @@ def _kernel(path: str, include: bool = True) -> Header:
     return Header(KERNEL, f"{_AMD}/{path}", path.rsplit("/", 1)[-1] if include else "")
 
 
-def _pm4(module: str, title: str, header: str) -> HeaderSet:
+def _pm4(module: str, title: str, header: str, flags: tuple[str, ...]) -> HeaderSet:
     return HeaderSet(module, title, (_kernel(f"amdgpu/{header}"),), (Folder(KERNEL, f"{_AMD}/amdgpu"),),
-                     (Constants((r"PACKET3_\w+", r"PACKET_TYPE\d"), strip="",
-                                unsigned=(r"PACKET3_\w+",)),
-                      Table("FIELDS", tables.field_macros, (r"PACKET3_\w+",))))
+                     (Constants((r"PACKET3_\w+", r"PACKET_TYPE\d", *flags)),
+                      Table("FIELDS", tables.field_macros,
+                            (r"PACKET3_\w+", r"(WRITE_DATA|WAIT_REG_MEM|INDIRECT_BUFFER)_\w+",
+                             r"EVENT_(TYPE|INDEX)",
+                             r"(DATA|INT|DST)_SEL"))))
 
 
-def _sdma(module: str, title: str, header: str) -> HeaderSet:
+def _sdma(module: str, title: str, header: str, packets: tuple[str, ...] = _SDMA) -> HeaderSet:
     return HeaderSet(module, title, (_kernel(f"amdgpu/{header}"),), (Folder(KERNEL, f"{_AMD}/amdgpu"),),
-                     (Constants((r"SDMA_(OP|SUBOP)_\w+",)), Table("PACKETS", tables.sdma_packets, _SDMA)))
+                     (Constants((r"SDMA_OP_(NOP|COPY|WRITE|INDIRECT|FENCE|TRAP|POLL_REGMEM|COND_EXE|ATOMIC)",
+                                 r"SDMA_OP_(CONST_FILL|TIMESTAMP|SRBM_WRITE|GCR_REQ)",
+                                 r"SDMA_SUBOP_(COPY_LINEAR|WRITE_LINEAR|TIMESTAMP\w*)")),
+                      Table("PACKETS", tables.sdma_packets, packets)))
 
 
 def _gc(version: str, chips: str, bases: str, events: str) -> HeaderSet:
@@ -51,9 +56,12 @@ def _gc(version: str, chips: str, bases: str, events: str) -> HeaderSet:
 
 
 SETS = (
-    _pm4("amd_pm4", "PM4 packets of GFX10 and later: opcodes and bit fields.", "nvd.h"),
-    _pm4("amd_pm4_gfx9", "PM4 packets of GFX9 (gfx942): opcodes and bit fields.", "soc15d.h"),
-    _sdma("amd_sdma_6", "SDMA packets of gfx11 and gfx12: opcodes and bit fields.", "sdma_v6_0_0_pkt_open.h"),
+    _pm4("amd_pm4", "PM4 packets of GFX10 and later: opcodes and bit fields.", "nvd.h",
+         (r"WR_(ONE_ADDR|CONFIRM)", r"INDIRECT_BUFFER_VALID")),
+    _pm4("amd_pm4_gfx9", "PM4 packets of GFX9 (gfx942): opcodes and bit fields.", "soc15d.h",
+         (r"WR_(ONE_ADDR|CONFIRM)", r"INDIRECT_BUFFER_VALID", r"EOP_\w+")),
+    _sdma("amd_sdma_6", "SDMA packets of gfx11 and gfx12: opcodes and bit fields.", "sdma_v6_0_0_pkt_open.h",
+          (*_SDMA, "GCR_REQ")),
     _sdma("amd_sdma_4", "SDMA packets of gfx942: opcodes and bit fields.", "vega10_sdma_pkt_open.h"),
     _gc("9_4_3", "gfx942", "vega10_ip_offset.h", "vega10_enum.h"),
     _gc("11_0_0", "gfx1100 to gfx1103", "navi10_ip_offset.h", "soc21_enum.h"),

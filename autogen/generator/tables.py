@@ -49,30 +49,24 @@ def field_macros(source, patterns: Sequence[str], strip: str = "") -> dict[str, 
 def sdma_packets(source, patterns: Sequence[str]) -> dict[str, dict]:
     """packet: {field: (dword, lowest bit, width)}
 
-    Reads `SDMA_PKT_PACKET_WORD_field_{offset,mask,shift}`: the words are in capitals, the fields are not.
+    Reads `SDMA_PKT_PACKET_WORD_field_{offset,mask,shift}`. A comment before each packet gives its name, which
+    its words' names may extend; words are in capitals, fields are not.
     """
-    triple = re.compile(r"SDMA_PKT_([A-Z0-9_]+?)_((?:[A-Z0-9]+_)*?)([a-z]\w*)_(offset|mask|shift)")
-    numbers: dict[str, int] = {}
-    for path in source.paths:
-        text = path.read_text(errors="replace")
-        numbers |= {m[1]: int(m[2], 0) for m in re.finditer(r"^#define (\w+)\s+(0x[0-9a-fA-F]+|\d+)\s*$",
-                                                            text, re.M)}
-    rows: dict[str, dict] = {}
-    for name in numbers:
-        match = triple.fullmatch(name)
-        if not match or match[4] != "offset":
-            continue
-        whole = name.removeprefix("SDMA_PKT_").removesuffix(f"_{match[3]}_offset")
-        packet = max((p for p in patterns if whole == p or whole.startswith(f"{p}_")), key=len, default=None)
-        if packet is None:
-            continue
-        stem = name.removesuffix("_offset")
-        row = (numbers[name], numbers[f"{stem}_shift"], numbers[f"{stem}_mask"].bit_length())
-        fields = rows.setdefault(packet, {})
-        fields[match[3] if match[3] not in fields else f"{whole[len(packet) + 1:].lower()}_{match[3]}"] = row
-    missing = [packet for packet in patterns if packet not in rows]
+    text = "".join(path.read_text(errors="replace") for path in source.paths)
+    known = set(re.findall(r"Definitions for SDMA_PKT_(\w+) packet", text))
+    numbers = {m[1]: int(m[2], 0) for m in re.finditer(r"^#define (\w+)\s+(0x[0-9a-fA-F]+|\d+)\s*$", text,
+                                                       re.M)}
+    missing = [packet for packet in patterns if packet not in known]
     if missing:
         raise HeaderError(f"no SDMA packet {', '.join(missing)} in this header; correct the manifest")
+    rows: dict[str, dict] = {packet: {} for packet in patterns}
+    for name, dword in numbers.items():
+        match = re.fullmatch(r"SDMA_PKT_([A-Z0-9_]+?)_([a-z]\w*)_offset", name)
+        packet = max((p for p in known if match and f"{match[1]}_".startswith(f"{p}_")), key=len,
+                     default=None)
+        if packet in rows:
+            stem = name.removesuffix("_offset")
+            rows[packet][match[2]] = (dword, numbers[f"{stem}_shift"], numbers[f"{stem}_mask"].bit_length())
     return rows
 
 

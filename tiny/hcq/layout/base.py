@@ -23,7 +23,7 @@ class Layout:
         self.at = 0
         for name, field in self.fields.items():
             if name in self.fixed:
-                self._values[name] = field.shown(self.fixed[name] >> field.scale)
+                self._values[name] = field.shown(field.checked(self.fixed[name]))
             elif field.tail:
                 self._values[name] = tuple(map(field.checked, values.get(name, field.default)))
             elif field.bias is None:
@@ -78,8 +78,7 @@ class Layout:
         for name in fixed:
             if name not in cls.fields:
                 raise LayoutError(f"{cls.__name__}: there is no field {name} to give a value to")
-        cls.fixed = {name: cls.fields[name].checked(value) << cls.fields[name].scale for name,
-                     value in fixed.items()}
+        cls.fixed = {name: cls.fields[name].number(value) for name, value in fixed.items()}
         cls.free = {name: field for name, field in cls.fields.items()
                     if name not in fixed and field.bias is None}
         _check(cls)
@@ -116,7 +115,7 @@ def _check(cls) -> None:
             raise LayoutError(f"{cls.__name__}.{name}: overlaps {other.name}: {field.where()}, and "
                               f"{other.where()}")
         taken |= mine
-        field.checked(field.default)
+        field.checked(cls.fixed.get(name, field.default))
     units(cls)
 
 
@@ -132,25 +131,28 @@ class Struct(Layout):
 def sequence(name: str, *parts: type[Layout], doc: str = "") -> type[Struct]:
     """Several packets, one after another, as one layout: all their words are written by one call.
 
-    Free fields keep their names, which must differ; fixed ones and lengths are filled in. No part may have a
-    tail.
+    Free fields keep their names, which must differ; what all packets of a family have, such as a predicate
+    bit, keeps its default; fixed fields and lengths are filled in. No part may have a tail.
     """
     fields, fixed, place = {}, {}, 0
     for index, part in enumerate(parts):
+        header = getattr(part, "family", Layout).fields
         for field_name, field in part.fields.items():
             if field.tail:
                 raise LayoutError(f"{name}: {part.__name__}.{field_name} is a tail; give its items names in "
                                   f"a form of it")
             moved = field.moved(place)
-            key = field_name if field_name in part.free else f"{field_name}_of_{index}"
+            free = field_name in part.free and field_name not in header
+            key = field_name if free else f"{field_name}_of_{index}"
             if key in fields:
                 raise LayoutError(f"{name}: {part.__name__}.{field_name} is a field of an earlier part too")
             if field_name in part.fixed:
                 fixed[key] = part.fixed[field_name]
             elif field.bias is not None:
                 fixed[key], moved.bias = part.dwords + field.bias & (1 << field.width) - 1, None
+            elif field_name in header:
+                fixed[key] = field.default
             fields[key] = moved
         place += part.dwords
-    return type(Struct)(name, (Struct,), {"__slots__": (), "__doc__": doc, "parts": parts, **fields},
-                        dwords=place,
-                        **fixed)
+    body = {"__slots__": (), "__doc__": doc, "parts": parts, **fields}
+    return type(Struct)(name, (Struct,), body, dwords=place, **fixed)

@@ -60,7 +60,8 @@ def _struct_of(found: list[Unit]) -> struct.Struct:
 
 def _term(field: Field, shift: int) -> str:
     """The expression that puts a field's value in its place."""
-    stored = f"({field.name} >> {field.scale})" if field.scale else field.name
+    stored = f"({field.name} - {field.less})" if field.less else field.name
+    stored = f"({stored} >> {field.scale})" if field.scale else stored
     if field.high_first:
         return f"({stored} >> 32 | ({stored} & 0xffffffff) << 32)"
     return f"{stored} << {shift}" if shift else stored
@@ -72,7 +73,7 @@ def _word(cls, unit: Unit, total: str) -> str:
     for field in unit.fields:
         shift = unit.shift(field)
         if field.name in cls.fixed:
-            placed = field.placed(cls.fixed[field.name] >> field.scale)
+            placed = field.placed(field.checked(cls.fixed[field.name]))
             constant |= placed << shift - field.low
         elif field.bias is not None:
             mask = (1 << field.width) - 1
@@ -93,8 +94,9 @@ def _checks(cls, found: list[Unit]) -> str:
     checks = []
     for name, field in cls.free.items():
         if not field.tail and name not in alone:
-            checks.append(f"{name} >> {field.width + field.scale}")
-            checks += [f"{name} & {field.unit - 1}"] * (field.unit > 1)
+            value = f"({name} - {field.less})" if field.less else name
+            checks.append(f"{value} >> {field.width + field.scale}")
+            checks += [f"{value} & {field.unit - 1}"] * (field.unit > 1)
     return " or ".join(checks)
 
 
@@ -136,7 +138,8 @@ def _value(field: Field, unit: Unit, name: str) -> str:
     value = f"{name} >> {shift}" if shift else name
     if shift + field.width < unit.width:
         value = f"({value}) & {hex((1 << field.width) - 1)}"
-    return f"(({value}) << {field.scale})" if field.scale else value
+    value = f"(({value}) << {field.scale})" if field.scale else value
+    return f"(({value}) + {field.less})" if field.less else value
 
 
 def compiled_decode(cls):

@@ -12,17 +12,18 @@ class Field:
     dword   index of the first 32-bit word      low  lowest bit in it
     width   bits; low + width is at most 64     kind  an Enum whose members are shown, or None
     unit    a power of two: values are multiples of it, and value // unit is what is stored
+    less    what is subtracted from a value before it is stored: 1 where hardware counts from 0
     high_first  the upper half lies in the first word, as NVIDIA's method pairs have it
     offset  bytes from the start of the layout to the word the field lies in     (`size` bytes long: 4 or 8)
     """
     __slots__ = ("name", "dword", "low", "width", "kind", "default", "bias", "tail", "owner", "members",
                  "unit",
-                 "high_first")
+                 "less", "high_first")
 
     def __init__(self, dword: int, low: int, width: int, kind=None, default=0, bias: int | None = None,
-                 tail: str = "", unit: int = 1, high_first: bool = False):
+                 tail: str = "", unit: int = 1, less: int = 0, high_first: bool = False):
         self.dword, self.low, self.width, self.kind, self.default = dword, low, width, kind, default
-        self.bias, self.tail, self.unit, self.high_first = bias, tail, unit, high_first
+        self.bias, self.tail, self.unit, self.less, self.high_first = bias, tail, unit, less, high_first
         self.members = {} if kind is None else {int(member.value): member for member in kind}
         self.name, self.owner = "", None
 
@@ -62,7 +63,7 @@ class Field:
     def moved(self, dwords: int) -> "Field":
         """The same field that many words further on, for another layout."""
         return Field(self.dword + dwords, self.low, self.width, self.kind, self.default, self.bias, self.tail,
-                     self.unit, self.high_first)
+                     self.unit, self.less, self.high_first)
 
     def number(self, value) -> int:
         """The value as an int; LayoutError if it is none."""
@@ -74,9 +75,11 @@ class Field:
     def checked(self, value) -> int:
         """What is stored for the value; LayoutError if it is no integer or does not fit."""
         number = self.number(value)
+        number -= self.less
         if number >> self.width + self.scale:
-            highest = (1 << self.width) - 1 << self.scale
-            raise LayoutError(f"{self}: {value!r} does not fit {self.width} bits, 0 ... {highest:#x}")
+            highest = ((1 << self.width) - 1 << self.scale) + self.less
+            raise LayoutError(f"{self}: {value!r} does not fit {self.width} bits, {self.less} ... "
+                              f"{highest:#x}")
         if number & self.unit - 1:
             raise LayoutError(f"{self}: {number:#x} is no multiple of {self.unit}, the unit of its "
                               f"{self.width} bits")
@@ -85,7 +88,7 @@ class Field:
     def shown(self, stored: int):
         """The value that a stored number stands for: a member of the field's enumeration where there is
         one."""
-        value = stored << self.scale
+        value = (stored << self.scale) + self.less
         return self.members.get(value, value)
 
     def text(self, value) -> str:
@@ -101,9 +104,9 @@ class Field:
         return f"{self.owner.__name__ if self.owner else '?'}.{self.name}"
 
 
-def bits(dword: int, low: int, width: int, kind=None, default=0, unit: int = 1) -> Field:
+def bits(dword: int, low: int, width: int, kind=None, default=0, unit: int = 1, less: int = 0) -> Field:
     """`width` bits of word `dword` from bit `low` up; `kind`: an Enum of the values that have names."""
-    return Field(dword, low, width, kind, default, unit=unit)
+    return Field(dword, low, width, kind, default or less, unit=unit, less=less)
 
 
 def span(bit: int, width: int, kind=None, default=0, unit: int = 1) -> Field:

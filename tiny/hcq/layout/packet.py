@@ -59,6 +59,11 @@ class Packet(Layout):
         return None
 
     @classmethod
+    def variant_at(cls, buffer, offset: int) -> type["Packet"]:
+        """The packet that really stands there: for one that a flag of its own makes longer or shorter."""
+        return cls
+
+    @classmethod
     def size_at(cls, buffer, offset: int) -> int:
         """Bytes of this packet at `offset`, as its length field says it."""
         counter = next((f for name, f in cls.fields.items() if f.bias is not None and name not in cls.fixed),
@@ -90,6 +95,7 @@ class Packet(Layout):
         if kind is None:
             what = ", ".join(f"{name} {n:#x}" for name, n in zip(cls.family_key, number, strict=True))
             raise LayoutError(f"{cls.family.__name__}: no packet has {what}, found at offset {offset:#x}")
+        kind = kind.variant_at(buffer, offset)
         if available < kind.size_bytes:
             raise LayoutError(f"{kind.__name__} at offset {offset:#x}: truncated, it has {kind.size_bytes} "
                               f"bytes and "

@@ -4,6 +4,8 @@ Names of weights, their shapes and what they start from are those that PyTorch u
 """
 import math
 
+import numpy as np
+
 from tiny.frontend.convolution import per_axis
 from tiny.frontend.tensor import Tensor
 from tiny.frontend.training import is_training
@@ -115,9 +117,10 @@ class BatchNorm:
         self.eps, self.track_running_stats, self.momentum = eps, track_running_stats, momentum
         self.weight, self.bias = _scale_and_shift(affine, sz)
         if track_running_stats:
-            self.running_mean = Tensor.zeros(sz, requires_grad=False)
-            self.running_var = Tensor.ones(sz, requires_grad=False)
-            self.num_batches_tracked = Tensor.zeros(dtype=dtypes.int64)
+            dtype = dtypes.default_float
+            self.running_mean = Tensor(np.zeros(sz), dtype=dtype, requires_grad=False)
+            self.running_var = Tensor(np.ones(sz), dtype=dtype, requires_grad=False)
+            self.num_batches_tracked = Tensor(np.zeros((), np.int64))
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(mean, variance) to normalise by, each (channels,); the variance is uncorrected."""

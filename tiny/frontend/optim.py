@@ -40,7 +40,7 @@ class Optimizer:
 
     @lr.setter
     def lr(self, value) -> None:
-        self._lr.assign(value)
+        self._lr.assign(value).realize()                    # a captured step reads it in its memory
 
     def zero_grad(self) -> None:
         """Forget the gradients."""

@@ -40,7 +40,7 @@ class _Arguments:
             tensor.settle(node)
         self.storages = [tensor.node.arg for _, tensor in self.tensors]
         first: dict[int, int] = {}
-        same = tuple(first.setdefault(id(storage), number) for number, storage in enumerate(self.storages))
+        same = tuple(first.setdefault(id(one.buffer), number) for number, one in enumerate(self.storages))
         read_only = tuple(storage.buffer.readonly for storage in self.storages)
         self.key = (tuple(key), same, read_only, config.current().training, config.current().noopt)
 
@@ -63,9 +63,10 @@ class _Arguments:
         except TypeError:
             raise JitError(
                 f"{name} of type {type(value).__name__} can change without notice, so a replay could be "
-                f"stale; "
-                "pass tensors, numbers, strings, Variables, or lists and dicts of those"
+                "stale; pass tensors, numbers, strings, Variables, or lists and dicts of those"
             ) from None
+        if isinstance(value, float):
+            return "float", value.hex()                     # tells -0.0 from 0.0, and finds nan again
         return type(value), value
 
     def _bind(self, name: str, size) -> None:
@@ -109,14 +110,14 @@ class TinyJit:
         key = arguments.key
         if key not in self.captured:
             if len(self.captured) >= MOST_CAPTURES:
-                raise JitError(self._too_many(key))
+                raise JitError(self._too_many(key, len(args)))
             self.captured[key] = None
             return self._plain(args, kwargs)
-        if self.captured[key] is None:
-            captured, result = _capture(self.fxn, args, kwargs, arguments)
-            self.captured[key] = captured
+        captured = self.captured[key]
+        if captured is None or not captured.is_valid(arguments):
+            self.captured[key], result = _capture(self.fxn, args, kwargs, arguments)
             return result
-        return self.captured[key].replay(arguments)
+        return self._plain(args, kwargs) if captured.overlaps(arguments) else captured.replay(arguments)
 
     def _plain(self, args: tuple, kwargs: dict):
         result = self.fxn(*args, **kwargs)
@@ -124,18 +125,18 @@ class TinyJit:
         _settle([*((tensor, tensor.node) for tensor in tensors), *runtime.pending_writes()])
         return result
 
-    def _too_many(self, key: tuple) -> str:
+    def _too_many(self, key: tuple, positional: int) -> str:
         last = list(self.captured)[-1]
-        differing = [
-            number for number, (new, old) in enumerate(zip(key[0], last[0], strict=False)) if new != old
-        ]
-        where = f"argument {differing[0]}" if differing else "its arguments"
+        pairs = enumerate(zip(key[0], last[0], strict=False))
+        differing = [(number, new) for number, (new, old) in pairs if new != old]
+        where = "its arguments"
+        if differing:
+            number, (name, *_) = differing[0]
+            where = f"argument {name if number >= positional else number}"
         return (
             f"{getattr(self.fxn, '__name__', 'the function')} was called with {MOST_CAPTURES} different "
-            f"combinations of "
-            f"shapes and Python values, last different in {where}; pass a number that changes as a Tensor, a "
-            f"size as a "
-            "bound Variable"
+            f"combinations of shapes and Python values, last different in {where}; pass a number that "
+            "changes as a Tensor, a size as a bound Variable"
         )
 
 
@@ -170,17 +171,35 @@ class _Captured:
     _Result).
     """
 
-    def __init__(self, replay: Replay, result, written: list[tuple[int, _Result]], kind: type):
-        self._replay, self._result, self._written, self._kind = replay, result, written, kind
-        self._checked = 0
+    def __init__(self, replay: Replay, closure: runtime.Closure, result, written: list[tuple[int, _Result]],
+                 kind: type):
+        self._replay, self._closure, self._kind = replay, closure, kind
+        self._result, self._written = result, written
+        self._checked, self._last_written = 0, frozenset()
+
+    def is_valid(self, arguments: _Arguments) -> bool:
+        """Whether a replay gives what the function would, once what waits has been computed."""
+        replay = self._replay
+        written = {id(arguments.storages[number].buffer) for number in replay.written_inputs}
+        since = self._checked if written <= self._last_written else 0
+        self._last_written = written
+        self._checked = runtime.settle_waiting(replay.fixed_written | written, replay.fixed, since)
+        return self._closure.unchanged()
+
+    def overlaps(self, arguments: _Arguments) -> bool:
+        """Whether an argument's memory is also that of a tensor from outside, and one of the two is written."""
+        replay = self._replay
+        return any(id(storage.buffer) in replay.fixed_written for storage in arguments.storages) or any(
+            id(arguments.storages[number].buffer) in replay.fixed for number in replay.written_inputs)
 
     def replay(self, arguments: _Arguments):
         """Run again with other arguments."""
-        buffers = [storage.buffer for storage in arguments.storages]
-        if self._replay.written:
-            written = self._replay.written | {id(buffer) for buffer in buffers}
-            self._checked = runtime.compute_readers(written, self._checked)
-        fresh = self._replay(buffers, arguments.variables)
+        fresh = self._replay([storage.buffer for storage in arguments.storages], arguments.variables)
+        for number in self._replay.written_inputs:
+            old = arguments.storages[number]
+            old.lost = True
+            new = Storage(old.device, old.dtype, old.shape, old.buffer)
+            arguments.tensors[number][1].settle(buffer_node(new))
         nodes: dict[int, Node] = {}
         for number, new in self._written:
             arguments.tensors[number][1].settle(self._node(new, arguments, fresh, nodes))
@@ -261,4 +280,6 @@ def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) ->
         if tensor.node.arg.buffer is not arguments.storages[number].buffer
     ]
     kind = type(own[0]) if own else next((type(tensor) for tensor in _tensors_in(result)), Core)
-    return _Captured(Replay(capture, list(fresh.values())), frozen, written, kind), result
+    replay = Replay(capture, list(fresh.values()))
+    runtime.forget(replay.fixed_written)
+    return _Captured(replay, runtime.Closure(capture, own_ids), frozen, written, kind), result

@@ -16,27 +16,30 @@ from tiny.ir.dtype import DType
 from tiny.ir.node import Node, toposort
 from tiny.realize import capture as capturing
 from tiny.realize.capture import JitError
+from tiny.realize.closure import Closure
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.execute import dependents, element_count, execute
 from tiny.realize.storage import Storage, allocate, born, buffer_node, hold, serial, waiting
 
 __all__ = [
+    "Closure",
     "GlobalCounters",
     "Storage",
     "before_write",
     "buffer_from_host",
     "canonical_device",
     "capturing",
-    "compute_readers",
     "default_device",
     "empty_buffer",
+    "forget",
     "hold",
     "pending_writes",
     "read",
     "realize",
     "realized",
     "refreshed_on_replay",
-    "return_home", "settle_waiting",
+    "return_home",
+    "settle_waiting",
 ]
 
 # node -> the BUFFER with its value
@@ -158,8 +161,18 @@ def _writes(node: Node, buffers: set[int]) -> bool:
 
 
 def realized(node: Node) -> Node | None:
-    """The BUFFER node that holds this node's value, None if it has not been computed."""
-    return node if node.op is ops.BUFFER else _done.get(node)
+    """The BUFFER node that holds this node's value, None if it has not been computed, or overwritten since."""
+    if node.op is ops.BUFFER:
+        return node
+    held = _done.get(node)
+    return None if held is None or held.arg.lost else held
+
+
+def forget(buffers: set[int]) -> None:
+    """Forget that the memory with these ids holds a graph's value: somebody overwrites it without a graph."""
+    for node, held in list(_done.items()):
+        if id(held.arg.buffer) in buffers:
+            del _done[node]
 
 
 # -- computing -----------------------------------------------------------------------------------------------
@@ -219,7 +232,7 @@ def _bottom(node: Node) -> Node:
 
 def _with_known(roots: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
     """The roots with what has been computed before put in as leaves, and their topological order."""
-    known = {node: _done[node] for node in order if node in _done} if len(_done) else {}
+    known = {node: held for node in order if (held := _done.get(node)) is not None and not held.arg.lost}
     if not known:
         return roots, order
     changed: dict[Node, Node] = dict(known)

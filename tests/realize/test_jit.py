@@ -1,0 +1,781 @@
+"""TinyJit: what a captured function replays must be what the plain function would compute.
+
+Each test compares calls 1 (plain), 2 (captured) and 3 onwards (replayed). What a replay could get wrong is in
+the test's name: aliasing, shapes, Python values, state, order.
+"""
+import numpy as np
+import pytest
+
+from tiny import Context, GlobalCounters, Tensor, TinyJit, Variable, dtypes
+from tiny.realize import JitError
+
+
+def buffer(values, dtype=np.float32) -> Tensor:
+    """A tensor in memory."""
+    return Tensor(np.array(values, dtype=dtype)).realize()
+
+
+# -- results -------------------------------------------------------------------------------------------------
+def test_results_of_two_calls_alive_at_once_have_memory_of_their_own():
+    """Aliasing: comparing the results of two calls compares two values, not one memory with itself."""
+    f = TinyJit(lambda x: (x + 1).realize())
+    for _ in range(2):
+        f(buffer([0.0]))
+    assert (f(buffer([1.1])) == f(buffer([1.2]))).tolist() == [False]
+    kept = [f(buffer([float(n)])) for n in range(5)]
+    assert [t.item() for t in kept] == [1, 2, 3, 4, 5]
+
+
+def test_result_of_the_capturing_call_is_not_overwritten_by_replays():
+    """Aliasing: the tensor returned while capturing keeps its value, as those of replays do."""
+    f = TinyJit(lambda x: x * 2)
+    first, second, third, fourth = [f(buffer([float(n)])) for n in range(4)]
+    assert [t.item() for t in (first, second, third, fourth)] == [0, 2, 4, 6]
+
+
+def test_a_returned_argument_is_the_argument_of_that_call():
+    """Aliasing: a function that returns its own input with something derived does not return an old input."""
+    f = TinyJit(lambda x: (x.realize(), (x + 1).realize()))
+    for n in range(4):
+        same, more = f(buffer([float(n)]))
+        assert (same.item(), more.item()) == (n, n + 1)
+
+
+def test_a_result_fed_back_as_argument_is_read_before_anything_new_is_written():
+    """Aliasing: a recurrence through the captured function, each result the next argument."""
+    f = TinyJit(lambda x: (x * 2 + 1).realize())
+    state, expected = buffer([1.0, 2.0]), np.array([1.0, 2.0])
+    for _ in range(6):
+        state, expected = f(state), expected * 2 + 1
+        assert state.tolist() == expected.tolist()
+
+
+def test_results_that_are_views_of_arguments_and_of_new_values():
+    """A returned view shows the argument's, or the new value's, elements of that call."""
+    f = TinyJit(lambda x: (x[1:], (x + 1)[:2], x.reshape(2, 2).T))
+    for n in range(4):
+        values = np.arange(4.0, dtype=np.float32) + n
+        tail, head, turned = f(Tensor(values))
+        np.testing.assert_array_equal(tail.numpy(), values[1:])
+        np.testing.assert_array_equal(head.numpy(), values[:2] + 1)
+        np.testing.assert_array_equal(turned.numpy(), values.reshape(2, 2).T)
+
+
+def test_one_tensor_returned_twice_stays_one_value():
+    f = TinyJit(lambda x: [y := x + 1, y, y * 2])
+    for n in range(4):
+        a, b, c = f(buffer([float(n)]))
+        assert (a.item(), b.item(), c.item()) == (n + 1, n + 1, 2 * n + 2)
+
+
+def test_lazy_results_are_computed():
+    """A function that forgets realize() is captured with its results all the same."""
+    f = TinyJit(lambda x: x.exp().sum())
+    for n in range(4):
+        np.testing.assert_allclose(f(buffer([n, 0.0])).item(), np.exp(n) + 1, rtol=1e-6)
+
+
+def test_nested_results_keep_their_containers():
+    """Lists, tuples, dicts and plain values in a result come back as they were."""
+    f = TinyJit(lambda x: {"a": [x + 1, (x + 2, None)], "b": "text", "c": 3})
+    for n in range(4):
+        result = f(buffer([float(n)]))
+        assert result["a"][0].item() == n + 1
+        assert result["a"][1][0].item() == n + 2
+        assert isinstance(result["a"][1], tuple) and result["a"][1][1] is None
+        assert (result["b"], result["c"]) == ("text", 3)
+
+
+def test_a_result_that_does_not_depend_on_arguments():
+    f = TinyJit(lambda x: (Tensor.ones(3).contiguous() * 2, x + 1))
+    for n in range(4):
+        fixed, more = f(buffer([float(n)]))
+        assert fixed.tolist() == [2, 2, 2]
+        assert more.item() == n + 1
+
+
+def test_a_function_without_results_or_without_arguments():
+    counter = buffer([0.0])
+
+    @TinyJit
+    def count():
+        counter.assign(counter + 1)
+
+    for _ in range(5):
+        assert count() is None
+    assert counter.item() == 5
+
+
+# -- shapes, types, Python values ----------------------------------------------------------------------------
+def test_another_length_of_a_one_dimensional_argument_is_not_replayed_with_the_old_one():
+    """Shape check: a longer, and a shorter, 1-D input after capture gives a result of its own length."""
+    f = TinyJit(lambda x: (x + 1).realize())
+    for _ in range(3):
+        assert f(buffer([1.0] * 3)).tolist() == [2] * 3
+    for size in (4, 2, 3, 1):
+        assert f(buffer([1.0] * size)).tolist() == [2] * size
+
+
+def test_another_dtype_or_rank_is_captured_by_itself():
+    f = TinyJit(lambda x: x + 1)
+    for _ in range(3):
+        assert f(buffer([1.5])).dtype is dtypes.float32
+        assert f(buffer([1], np.int32)).dtype is dtypes.int32
+        assert f(buffer([[1.0]])).shape == (1, 1)
+
+
+def test_python_scalars_are_not_baked_in():
+    """Constants: a number passed as argument has the value of this call."""
+    f = TinyJit(lambda x, k: (x + k).realize())
+    assert [f(buffer([1.0]), k).item() for k in (1, 2, 3, 4)] == [2, 3, 4, 5]
+    for _ in range(3):
+        assert [f(buffer([1.0]), k).item() for k in (1, 2, 3, 4)] == [2, 3, 4, 5]
+
+
+def test_equal_numbers_of_different_kinds_are_different_arguments():
+    """1, 1.0 and True are equal for Python, but not what a tensor makes of them; nor are 0.0 and -0.0."""
+    f = TinyJit(lambda x, k: x * k)
+    whole = buffer([3], np.int32)
+    for _ in range(3):
+        assert f(whole, 1).dtype is dtypes.int32
+        assert f(whole, 1.0).dtype is dtypes.float32
+    g = TinyJit(lambda x, k: (x * 0 + k).realize())
+    for _ in range(3):
+        assert np.signbit(g(buffer([-1.0]), -0.0).numpy())[0]
+        assert not np.signbit(g(buffer([1.0]), 0.0).numpy())[0]
+
+
+def test_not_a_number_as_argument_is_captured_once():
+    """nan differs from itself, but two calls with it are one combination."""
+    f = TinyJit(lambda x, k: x + k)
+    for _ in range(200):
+        assert np.isnan(f(buffer([1.0]), float("nan")).item())
+
+
+def test_numbers_inside_containers_are_not_baked_in():
+    f = TinyJit(lambda items, options: items[0] * items[1] + options["k"])
+    for _ in range(3):
+        for k in (1, 2):
+            for m in (3, 4):
+                assert f([buffer([5.0]), m], {"k": k}).item() == 5 * m + k
+
+
+def test_too_many_different_scalars_are_an_error_that_names_the_argument():
+    """A number that changes on every call would capture for ever: the error says what to pass instead."""
+    f = TinyJit(lambda x, step: x + step)
+    with pytest.raises(JitError, match="step|argument 1"):
+        for n in range(1000):
+            f(buffer([1.0]), n)
+    g = TinyJit(lambda x, step: x + step)
+    with pytest.raises(JitError, match="argument step"):
+        for n in range(1000):
+            g(buffer([1.0]), step=n)
+
+
+def test_arguments_that_may_change_unseen_are_refused_by_name():
+    f = TinyJit(lambda x, box: x + 1)
+    with pytest.raises(JitError, match="argument 1"):
+        f(buffer([1.0]), {1, 2})
+    with pytest.raises(JitError, match="argument box"):
+        f(buffer([1.0]), box=np.ones(3))
+
+
+def test_nested_arguments_and_keyword_arguments():
+    """Tensors in lists, tuples, dicts and keyword arguments are arguments as much as plain ones."""
+    f = TinyJit(lambda pair, *, table: pair[0] * pair[1][0] + table["k"])
+    for n in range(4):
+        result = f((buffer([float(n)]), [buffer([2.0])]), table={"k": buffer([10.0 * n])})
+        assert result.item() == 12 * n
+
+
+def test_keyword_arguments_in_another_order_are_the_same_call():
+    f = TinyJit(lambda **named: named["a"] - named["b"])
+    for n in range(4):
+        assert f(a=buffer([float(n)]), b=buffer([1.0])).item() == n - 1
+        assert f(b=buffer([1.0]), a=buffer([float(n)])).item() == n - 1
+
+
+def test_the_same_tensor_passed_twice():
+    """f(x, x) and f(x, y) are different captures, each right."""
+    f = TinyJit(lambda a, b: (a + b).realize())
+    x = buffer([1.0])
+    assert [f(x, x).item() for _ in range(4)] == [2.0] * 4
+    assert [f(x, buffer([5.0])).item() for _ in range(4)] == [6.0] * 4
+    assert f(buffer([3.0]), buffer([4.0])).item() == 7.0
+    y = buffer([10.0])
+    assert f(y, y).item() == 20.0
+
+
+def test_lazy_arguments_are_computed_before_the_call():
+    f = TinyJit(lambda x: x * 2)
+    for n in range(4):
+        assert f(Tensor([float(n)]) + 1).item() == 2 * n + 2
+
+
+def test_constant_and_view_arguments():
+    """An argument that is a constant, an expanded one, or a view of another tensor."""
+    f = TinyJit(lambda x: x + 1)
+    base = buffer(np.arange(12).reshape(3, 4))
+    for n in range(3):
+        assert f(Tensor.full((4,), float(n))).tolist() == [n + 1.0] * 4
+        assert f(base[n]).tolist() == (np.arange(12).reshape(3, 4)[n] + 1.0).tolist()
+        assert f(Tensor(float(n))).item() == n + 1
+
+
+def test_zero_size_arrays():
+    """Arrays without elements go through plain, captured and replayed calls, alone and beside others."""
+    f = TinyJit(lambda x, y: (x + 1, y * 2, x.sum()))
+    for n in range(4):
+        empty, twice, total = f(Tensor.zeros(0, 3).contiguous(), buffer([float(n)]))
+        assert empty.shape == (0, 3)
+        assert (twice.item(), total.item()) == (2 * n, 0)
+    g = TinyJit(lambda x: x + 1)
+    for _ in range(4):
+        assert g(Tensor.zeros(0).contiguous()).tolist() == []
+
+
+# -- symbolic sizes ------------------------------------------------------------------------------------------
+def test_results_have_the_symbolic_size_of_their_own_call():
+    """Symbolic shape: the returned tensor's size is what the Variable is bound to now, not when captured."""
+    f = TinyJit(lambda t: (t + 1).realize())
+    for n in range(1, 7):
+        result = f(buffer(np.ones(10))[:Variable("i", 1, 10).bind(n)])
+        assert result.numpy().shape == (n,)
+        assert len(result) == n
+        assert result.tolist() == [2.0] * n
+
+
+def test_symbolic_sizes_given_as_arguments_of_their_own():
+    """A bound Variable as argument: sums over a growing part, without another capture."""
+    size = Variable("n", 1, 8)
+    data = buffer(np.arange(8))
+    f = TinyJit(lambda x, n: x[:n].sum())
+    for n in (3, 5, 1, 8, 2):
+        assert f(data, size.bind(n)).item() == sum(range(n))
+    assert len(f.captured) == 1
+
+
+def test_two_symbolic_sizes_in_one_function():
+    a, b = Variable("a", 1, 5), Variable("b", 1, 7)
+    x = np.arange(35, dtype=np.float32).reshape(5, 7)
+    f = TinyJit(lambda t: (t * 2).sum(0))
+    for n, m in ((2, 3), (5, 7), (1, 1), (3, 2), (5, 4)):
+        view = buffer(x)[:a.bind(n), :b.bind(m)]
+        np.testing.assert_array_equal(f(view).numpy(), (x[:n, :m] * 2).sum(0))
+
+
+def test_a_variable_bound_to_two_values_in_one_call_is_an_error():
+    v = Variable("n", 1, 8)
+    f = TinyJit(lambda a, b: a.sum() + b.sum())
+    with pytest.raises(JitError, match="argument 1.*n is bound to 3"):
+        f(buffer(np.ones(8))[:v.bind(2)], buffer(np.ones(8))[:v.bind(3)])
+
+
+def test_a_cache_that_grows_by_writes_at_a_symbolic_place():
+    """The decoding loop of a language model: write row n, attend over the first n + 1 rows."""
+    position = Variable("position", 0, 7)
+    cache = Tensor.zeros(8, 4).contiguous().realize()
+
+    @TinyJit
+    def step(row, start):
+        cache[start:start + 1].assign(row.reshape(1, 4))
+        return (cache[:start + 1] * row).sum(1)
+    rows = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    for n in range(8):
+        scores = step(Tensor(rows[n]), position.bind(n))
+        np.testing.assert_allclose(scores.numpy(), rows[:n + 1] @ rows[n], rtol=1e-5)
+    np.testing.assert_array_equal(cache.numpy(), rows)
+
+
+# -- state ---------------------------------------------------------------------------------------------------
+def _train(jit: bool) -> list[float]:
+    x, y, w = buffer(np.ones((4, 2))), buffer(np.ones((4, 1))), buffer(np.zeros((2, 1)))
+
+    def step():
+        loss = ((x @ w) - y).pow(2).mean()
+        w.assign(w - 0.1 * loss.gradient(w)[0])
+        return loss
+    step = TinyJit(step) if jit else step
+    sums = []
+    for _ in range(5):
+        step()
+        sums.append(w.sum().item())
+    return sums
+
+
+def test_a_write_to_a_captured_tensor_that_is_not_returned_is_replayed():
+    """State: training goes on after capture although only the loss is returned."""
+    plain, jitted = _train(False), _train(True)
+    assert len(set(jitted)) == 5
+    assert jitted == plain
+
+
+def _momentum(jit: bool) -> list:
+    rng = np.random.default_rng(1)
+    w, m, v = (buffer(rng.normal(size=(3, 2)) if n == 0 else np.zeros((3, 2))) for n in range(3))
+    t = buffer([0.0])
+    xs = [buffer(rng.normal(size=(4, 3))) for _ in range(5)]
+
+    def step(x):
+        loss = (x @ w).square().mean()
+        gradient = loss.gradient(w)[0]
+        t.assign(t + 1)
+        m.assign(0.9 * m + 0.1 * gradient)
+        v.assign(0.999 * v + 0.001 * gradient * gradient)
+        w.assign(w - 0.01 * (m / (1 - 0.9 ** t)) / ((v / (1 - 0.999 ** t)).sqrt() + 1e-8))
+        return loss.realize()
+    step = TinyJit(step) if jit else step
+    return [(step(x).item(), w.tolist(), m.tolist(), v.tolist(), t.item()) for x in xs]
+
+
+def test_state_of_an_optimiser_over_five_steps_is_that_of_the_plain_run():
+    """State: several tensors written in one step, each reading the others' new values."""
+    assert _momentum(True) == _momentum(False)
+
+
+def test_writes_to_arguments_reach_the_tensors_of_each_call():
+    """State: an in-place write to an argument changes the tensor passed now, and only that."""
+    @TinyJit
+    def double(x, y):
+        x.assign(x * 2)
+        y += 1
+        return x.sum()
+    for n in range(4):
+        x, y, other = buffer([n, 1.0]), buffer([5.0]), buffer([7.0])
+        assert double(x, y).item() == 2 * n + 2
+        assert (x.tolist(), y.item(), other.item()) == ([2 * n, 2], 6, 7)
+
+
+def test_repeated_writes_to_one_argument():
+    @TinyJit
+    def step(x):
+        x.assign(x + 1)
+        x.assign(x * 2)
+        x[:1].assign(x[:1] + 100)
+    x, expected = buffer([1.0, 2.0]), np.array([1.0, 2.0])
+    for _ in range(5):
+        step(x)
+        expected = (expected + 1) * 2
+        expected[0] += 100
+        assert x.tolist() == expected.tolist()
+
+
+def test_swapping_two_captured_tensors():
+    """State: each write needs the other's old value."""
+    a, b = buffer([1.0, 2.0]), buffer([3.0, 4.0])
+
+    @TinyJit
+    def swap():
+        old = a + 0
+        a.assign(b)
+        b.assign(old)
+    for n in range(1, 6):
+        swap()
+        assert (a.tolist(), b.tolist()) == (([3, 4], [1, 2]) if n % 2 else ([1, 2], [3, 4]))
+
+
+def test_two_functions_that_share_state():
+    """State: what one jitted function writes the other reads, in any order, with plain code between."""
+    state = buffer([1.0])
+
+    @TinyJit
+    def double():
+        state.assign(state * 2)
+
+    @TinyJit
+    def add(x):
+        state.assign(state + x)
+        return state + 0
+    value = 1.0
+    for n in range(5):
+        double()
+        value *= 2
+        assert add(buffer([float(n)])).item() == value + n
+        value += n
+        state += 1
+        value += 1
+        assert state.item() == value
+
+
+def test_lazy_readers_outside_keep_the_value_they_saw():
+    """Order: a reader built before a replay that writes what it reads sees the old value."""
+    state = buffer([1.0])
+
+    @TinyJit
+    def step():
+        state.assign(state * 10)
+    value = 1.0
+    for _ in range(5):
+        reader = state + 1
+        view = state[:1]
+        step()
+        value *= 10
+        assert reader.item() == value / 10 + 1
+        assert view.item() == value
+
+
+def test_lazy_readers_of_an_argument_keep_the_value_they_saw():
+    """Order: also a reader that was built before other calls with other arguments."""
+    x, y = buffer([1.0]), buffer([2.0])
+    bump = TinyJit(lambda t: t.assign(t + 1))
+    early = y * 1
+    for tensor in (x, x, x, y):
+        before, old = tensor * 1, tensor.item()
+        bump(tensor)
+        assert (before.item(), tensor.item()) == (old, old + 1)
+    assert early.item() == 2
+
+
+def test_a_graph_that_was_computed_once_is_not_remembered_after_a_replay_overwrote_it():
+    """Order: x + 1 is known to lie in y's memory; once a replay wrote to y, another reader of x + 1 must not look
+    there."""
+    bump = TinyJit(lambda t: t.assign(t * 10))
+    for _ in range(3):
+        bump(buffer([5.0]))
+    x = buffer([1.0])
+    y, other = x + 1, (x + 1) * 3
+    y.realize()
+    bump(y)
+    assert (y.item(), other.item(), (x + 1).item()) == (20, 6, 2)
+    state = x + 5
+    again = (x + 5) * 2
+    step = TinyJit(lambda: state.assign(state * 10))
+    for _ in range(4):
+        step()
+    assert (state.item(), again.item(), (x + 5).item()) == (60_000, 12, 6)
+
+
+def test_pending_writes_from_outside_are_made_once():
+    """Order: a write that waits when the function is captured is no part of the function."""
+    state, log = buffer([0.0]), buffer([0.0])
+    f = TinyJit(lambda x: (x + state).realize())
+    for n in range(5):
+        state.assign(state + 1)
+        log[:1].assign(log[:1] + 1)
+        assert f(buffer([10.0])).item() == 11 + n
+    assert log.item() == 5
+
+
+def test_a_captured_tensor_that_is_still_lazy_is_computed_once_and_then_shared():
+    """A closure's tensor that has no memory yet when captured: later writes to it from outside are seen."""
+    lazy = buffer([1.0, 2.0]) * 3
+    f = TinyJit(lambda x: x + lazy)
+    for n in range(4):
+        assert f(buffer([n, n])).tolist() == [n + 3, n + 6]
+
+
+def test_a_captured_tensor_that_is_still_lazy_and_written_to():
+    """A closure's tensor that has no memory yet is where replays go on from."""
+    for state in (buffer([1.0]) * 3, Tensor([3.0]), Tensor.full((1,), 3.0), Tensor(3.0)):
+        def add(x, state=state):
+            state.assign(state + x.reshape(state.shape))
+            return state * 1
+        step = TinyJit(add)
+        value = 3.0
+        for n in range(5):
+            value += n
+            assert step(buffer([float(n)])).item() == value
+            assert state.item() == value
+
+
+def test_a_captured_constant_that_changes_later():
+    """A closure's constant is built into the captured kernels: a later write to it from outside is seen all the same.
+    """
+    for scale in (Tensor(2.0), Tensor(2), Tensor.full((1,), 2.0), Tensor.ones(1) * 2):
+        f = TinyJit(lambda x, scale=scale: x * scale)
+        for n in range(3):
+            assert f(buffer([float(n)])).item() == 2 * n
+        scale.assign(scale + 3)
+        for n in range(3):
+            assert f(buffer([float(n)])).item() == 5 * n
+        scale += 1
+        assert f(buffer([2.0])).item() == 12
+
+
+def test_a_captured_tensor_that_moves_to_other_memory():
+    """A closure's tensor replaced from outside, or swapped with another, is read where it is now."""
+    a, b = buffer([1.0]), buffer([2.0])
+    f = TinyJit(lambda x: x + a * 10 + b * 100)
+    for n in range(3):
+        assert f(buffer([float(n)])).item() == n + 210
+    old = a + 0
+    a.assign(b)
+    b.assign(old)
+    for n in range(3):
+        assert f(buffer([float(n)])).item() == n + 120
+    a.replace(buffer([3.0]))
+    for n in range(3):
+        assert f(buffer([float(n)])).item() == n + 130
+
+
+def test_a_captured_lazy_tensor_whose_source_is_written():
+    """A closure's lazy tensor keeps the value of its source from before a write, and so do replays."""
+    base = buffer([1.0])
+    lazy = base * 3
+    f = TinyJit(lambda x: x + lazy)
+    for n in range(3):
+        assert f(buffer([float(n)])).item() == n + 3
+    base.assign(base + 10)
+    for n in range(3):
+        assert f(buffer([float(n)])).item() == n + 3
+    assert base.item() == 11
+
+
+def test_a_captured_view_of_a_tensor_that_is_written():
+    """A closure's view shows what its tensor holds at each call."""
+    base = buffer([1.0, 2.0, 3.0])
+    view = base[1:]
+    f = TinyJit(lambda x: x + view)
+    for n in range(5):
+        assert f(buffer([0.0])).tolist() == [2.0 + n, 3.0 + n]
+        base += 1
+
+
+def test_an_argument_that_is_also_the_written_state_of_the_function():
+    """Aliasing: the function's own state passed in reads in program order."""
+    state = buffer([1.0])
+
+    @TinyJit
+    def step(x):
+        before = x * 1
+        state.assign(state + 1)
+        return before + 0, x * 1
+    for _ in range(3):
+        before, after = step(buffer([50.0]))
+        assert (before.item(), after.item()) == (50, 50)
+    before, after = step(state)
+    assert (before.item(), after.item(), state.item()) == (4, 5, 5)
+
+
+def test_two_tensors_that_share_memory_until_one_is_written():
+    """State: replace() lets two tensors share a value; a captured write to one leaves the other alone."""
+    source, state = buffer([1.0]), buffer([0.0])
+    state.replace(source)
+
+    @TinyJit
+    def step():
+        state.assign(state + 1)
+    for n in range(5):
+        step()
+        assert (state.item(), source.item()) == (n + 2, 1)
+
+
+def test_a_captured_read_only_tensor():
+    """A closure's tensor in memory that must not be written can be read."""
+    array = np.array([1.0, 2.0], np.float32)
+    array.flags.writeable = False
+    fixed = Tensor(array, copy=False)
+    f = TinyJit(lambda x: x + fixed)
+    for n in range(4):
+        assert f(buffer([n, n])).tolist() == [n + 1, n + 2]
+    assert array.tolist() == [1, 2]
+
+
+def test_a_write_to_mapped_bytes_does_not_reach_their_owner():
+    """Writing to a tensor made of immutable bytes leaves the bytes alone, jitted or not."""
+    owner = bytes(range(4))
+    state = Tensor(owner)
+
+    @TinyJit
+    def step():
+        state.assign(state + 1)
+    for n in range(1, 5):
+        step()
+        assert state.tolist() == [k + n for k in range(4)]
+    assert owner == bytes(range(4))
+
+
+def test_a_function_that_replaces_a_tensor_of_its_closure():
+    """State kept by replace(), as a recurrent cell does, goes on from the last replay."""
+    hidden = buffer([1.0])
+
+    @TinyJit
+    def step(x):
+        hidden.replace((hidden * 2 + x).realize())
+        return hidden + 0
+    value = 1.0
+    for n in range(5):
+        value = value * 2 + n
+        assert step(buffer([float(n)])).item() == value
+        assert hidden.item() == value
+
+
+def test_state_in_an_object_and_methods():
+    """A jitted method captures for each object by itself."""
+    class Counter:
+        def __init__(self, start):
+            self.total = buffer([start])
+
+        @TinyJit
+        def add(self, x):
+            self.total.assign(self.total + x)
+            return self.total + 0
+    one, two = Counter(0.0), Counter(100.0)
+    for n in range(1, 6):
+        assert one.add(buffer([1.0])).item() == n
+        assert two.add(buffer([2.0])).item() == 100 + 2 * n
+
+
+# -- random numbers ------------------------------------------------------------------------------------------
+def test_random_numbers_are_drawn_anew_on_replay():
+    f = TinyJit(lambda x: x * 0 + Tensor.rand(4))
+    drawn = [tuple(f(buffer(np.zeros(4))).tolist()) for _ in range(6)]
+    assert len(set(drawn)) == 6
+    assert all(0 <= value < 1 for row in drawn for value in row)
+
+
+def test_replayed_random_numbers_follow_the_seed():
+    """The n-th call draws what the n-th plain call would, two draws a call included."""
+    def draw(x):
+        return x * 0 + Tensor.rand(3), Tensor.randn(2)
+    results = []
+    for function in (draw, TinyJit(draw)):
+        Tensor.manual_seed(7)
+        results.append([[t.tolist() for t in function(buffer(np.zeros(3)))] for _ in range(5)])
+    assert results[0] == results[1]
+
+
+def test_dropout_differs_between_replays():
+    with Context(TRAINING=1):
+        f = TinyJit(lambda x: x.dropout(0.5))
+        masks = {tuple(f(buffer(np.ones(64))).tolist()) for _ in range(5)}
+    assert len(masks) == 5
+
+
+# -- errors --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("read", [lambda t: t.item(), lambda t: t.numpy(), lambda t: t.tolist(), bool, float])
+def test_reading_a_value_inside_is_an_error(read):
+    """A value read while capturing would be the same on every replay."""
+    f = TinyJit(lambda x: x * read(x.sum()))
+    f(buffer([1.0]))
+    with pytest.raises(JitError, match="read"):
+        f(buffer([2.0]))
+
+
+def test_an_exception_inside_leaves_the_function_usable():
+    """Raised in the plain or the capturing call; what was written before the exception stays written."""
+    state = buffer([0.0])
+    fail = [False]
+
+    def add(x):
+        state.assign(state + x)
+        if fail[0]:
+            raise RuntimeError("on purpose")
+        return state + 0
+    for failing in range(3):
+        step = TinyJit(add)
+        for n in range(5):
+            fail[0] = n == failing
+            before = state.item()
+            if fail[0] and n < 2:
+                with pytest.raises(RuntimeError, match="on purpose"):
+                    step(buffer([1.0]))
+            else:
+                assert step(buffer([1.0])).item() == before + 1
+            assert state.item() == before + 1
+    assert f"{Tensor([1.0]).item()}" == "1.0"
+
+
+def test_a_jitted_function_inside_a_captured_one_is_part_of_it():
+    """Nesting: the inner function's work is captured with the outer's."""
+    inner = TinyJit(lambda x: x * 2)
+    outer = TinyJit(lambda x: inner(x) + 1)
+    for n in range(5):
+        assert inner(buffer([float(n)])).item() == 2 * n
+        assert outer(buffer([float(n)])).item() == 2 * n + 1
+
+
+def test_reset_captures_anew():
+    calls = []
+    scale = [2]
+
+    @TinyJit
+    def f(x):
+        calls.append(1)
+        return x * scale[0]
+    for n in range(4):
+        assert f(buffer([float(n)])).item() == 2 * n
+    assert len(calls) == 2
+    f.reset()
+    scale[0] = 3
+    for n in range(4):
+        assert f(buffer([float(n)])).item() == 3 * n
+    assert len(calls) == 4
+
+
+# -- what a replay costs -------------------------------------------------------------------------------------
+def test_a_replay_is_one_submission_however_many_kernels():
+    """One doorbell for a function that computes and realizes in several steps."""
+    def f(x):
+        for _ in range(6):
+            x = (x.softmax() + 1).realize()
+        return x
+    jitted = TinyJit(f)
+    for _ in range(2):
+        jitted(buffer(np.arange(8)))
+    GlobalCounters.reset()
+    result = jitted(buffer(np.arange(8)))
+    assert GlobalCounters.submission_count == 1
+    assert GlobalCounters.kernel_count >= 6
+    np.testing.assert_array_equal(result.numpy(), f(buffer(np.arange(8))).numpy())
+
+
+def test_replays_kernel_by_kernel_give_the_same():
+    """JIT=2 submits each kernel of a captured function by itself."""
+    state = buffer([1.0])
+
+    @TinyJit
+    def f(x, n):
+        state.assign(state + 1)
+        return (x[:n].softmax() + state).realize() * 2
+    size = Variable("n", 1, 4)
+    for k in range(6):
+        with Context(JIT=1 if k < 4 else 2):
+            GlobalCounters.reset()
+            n = 1 + k % 4
+            np.testing.assert_allclose(f(buffer(np.zeros(4)), size.bind(n)).numpy(), [2 / n + 2 * k + 4] * n, rtol=1e-6)
+            if k > 3:
+                assert GlobalCounters.submission_count == GlobalCounters.kernel_count > 1
+
+
+def test_jit_switched_off_calls_the_function():
+    calls = []
+
+    @TinyJit
+    def f(x):
+        calls.append(1)
+        return x + 1
+    with Context(JIT=0):
+        for n in range(4):
+            assert f(buffer([float(n)])).item() == n + 1
+    assert len(calls) == 4
+
+
+# -- plain, captured and replayed values agree ---------------------------------------------------------------
+@pytest.mark.parametrize("padding,stride,groups", [(1, 1, 1), (2, 2, 1), (1, 2, 2), (0, 1, 2)])
+def test_padded_convolutions_agree_between_plain_captured_and_replayed_calls(padding, stride, groups):
+    """Masked loads: the same convolution in all three kinds of calls, optimised and not."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2, 4, 7, 6)).astype(np.float32)
+    w = rng.normal(size=(6, 4 // groups, 3, 3)).astype(np.float32)
+    results = []
+    for plain in (0, 1):
+        with Context(NOOPT=plain):
+            f = TinyJit(lambda a, b: a.conv2d(b, padding=padding, stride=stride, groups=groups).relu())
+            results += [f(Tensor(x), Tensor(w)).numpy() for _ in range(4)]
+    for other in results[1:4]:
+        np.testing.assert_array_equal(results[0], other)
+    np.testing.assert_allclose(results[0], results[4], rtol=1e-4, atol=1e-5)
+
+
+def test_replays_do_not_collect_memory():
+    """A thousand replays hold no more memory than ten."""
+    f = TinyJit(lambda x: (x @ x).relu())
+    x = buffer(np.ones((32, 32)))
+    for _ in range(10):
+        f(x)
+    held = GlobalCounters.mem_used
+    for _ in range(300):
+        f(x)
+    f(x).numpy()
+    assert GlobalCounters.mem_used <= held + 64 * 1024

@@ -1,11 +1,24 @@
 """What the tests of Tensor share: comparing many results with numpy in one plan, and arrays of every type."""
+
 import numpy as np
 
 from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes
 
-NUMPY_TYPES = (np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64,
-               np.float16, np.float32, np.float64)
+NUMPY_TYPES = (
+    np.bool_,
+    np.int8,
+    np.uint8,
+    np.int16,
+    np.uint16,
+    np.int32,
+    np.uint32,
+    np.int64,
+    np.uint64,
+    np.float16,
+    np.float32,
+    np.float64,
+)
 FLOAT_TYPES = (np.float16, np.float32, np.float64)
 INTEGER_TYPES = NUMPY_TYPES[1:9]
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -3.5, 1e-3, -1e-3, 7.0, np.inf, -np.inf, np.nan)
@@ -39,8 +52,9 @@ def array(shape, kind, seed: int = 0, low: int = -5, high: int = 6) -> np.ndarra
         return np.asarray(generator.uniform(low, high, shape)).astype(kind)
     if kind is np.bool_:
         return np.asarray(generator.integers(0, 2, shape)).astype(kind)
-    return np.asarray(generator.integers(0 if np.issubdtype(kind, np.unsignedinteger) else low, high,
-                                         shape)).astype(kind)
+    return np.asarray(
+        generator.integers(0 if np.issubdtype(kind, np.unsignedinteger) else low, high, shape)
+    ).astype(kind)
 
 
 def tolerance(kind) -> float:

@@ -1,4 +1,5 @@
 """Construction from data of every kind, constructors by description, and reading back."""
+
 import pathlib
 
 import numpy as np
@@ -9,7 +10,7 @@ from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes
 
 
-# -- from data -------------------------------------------------------------------------------------------------
+# -- from data ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", NUMPY_TYPES)
 def test_numpy_arrays_come_back_as_they_went_in(kind):
     for shape in ((), (3,), (2, 3, 4), (0, 2)):
@@ -19,8 +20,11 @@ def test_numpy_arrays_come_back_as_they_went_in(kind):
 
 def test_arrays_of_any_layout_and_byte_order_are_read_by_their_numbers():
     x = array((4, 6), np.float32)
-    compare((Tensor(x[::2, ::-1]), x[::2, ::-1]), (Tensor(x.T), x.T), (Tensor(np.broadcast_to(x[0], (3, 6))),
-                                                                       np.broadcast_to(x[0], (3, 6))))
+    compare(
+        (Tensor(x[::2, ::-1]), x[::2, ::-1]),
+        (Tensor(x.T), x.T),
+        (Tensor(np.broadcast_to(x[0], (3, 6))), np.broadcast_to(x[0], (3, 6))),
+    )
     for kind in (">f4", ">i2", ">u8", ">f8", "<f4"):
         values = np.array([1.0, 2.0, 3.0], dtype=kind)
         assert Tensor(values).tolist() == [1.0, 2.0, 3.0]
@@ -54,7 +58,11 @@ def test_a_numpy_result_does_not_change_with_the_tensor():
 
 
 def test_python_numbers_and_lists_take_the_usual_types():
-    assert (Tensor(1).dtype, Tensor(1.0).dtype, Tensor(True).dtype) == (dtypes.int32, dtypes.float32, dtypes.bool)
+    assert (Tensor(1).dtype, Tensor(1.0).dtype, Tensor(True).dtype) == (
+        dtypes.int32,
+        dtypes.float32,
+        dtypes.bool,
+    )
     assert (Tensor([1, 2]).dtype, Tensor([1, 2.5]).dtype) == (dtypes.int32, dtypes.float32)
     assert (Tensor([True, False]).dtype, Tensor([]).dtype) == (dtypes.bool, dtypes.float32)
     assert Tensor([2**40]).dtype is dtypes.int64 and Tensor([2**40, -1]).tolist() == [2**40, -1]
@@ -120,21 +128,30 @@ def test_tensors_of_tensors_share_the_value():
     assert Tensor(t).tolist() == [1, 2] and Tensor(t, dtype="float").dtype is dtypes.float32
 
 
-# -- by description --------------------------------------------------------------------------------------------
+# -- by description -----------------------------------------------------------------------------------------
 def test_constants():
-    compare((Tensor.zeros(2, 3), np.zeros((2, 3), np.float32)), (Tensor.ones((2,)), np.ones(2, np.float32)),
-            (Tensor.full((2, 2), 7), np.full((2, 2), 7, np.int32)), (Tensor.full((2,), 0.5), np.full(2, 0.5, np.float32)),
-            (Tensor.full((), True), np.array(True)), (Tensor.zeros(0, 3), np.zeros((0, 3), np.float32)),
-            (Tensor.ones(3, dtype=dtypes.int8), np.ones(3, np.int8)), (Tensor.zeros(), np.zeros((), np.float32)),
-            (Tensor([1, 2]).zeros_like(), np.zeros(2, np.int32)), (Tensor([1.0]).ones_like(), np.ones(1, np.float32)),
-            (Tensor([1.0]).full_like(3), np.full(1, 3, np.float32)))
+    compare(
+        (Tensor.zeros(2, 3), np.zeros((2, 3), np.float32)),
+        (Tensor.ones((2,)), np.ones(2, np.float32)),
+        (Tensor.full((2, 2), 7), np.full((2, 2), 7, np.int32)),
+        (Tensor.full((2,), 0.5), np.full(2, 0.5, np.float32)),
+        (Tensor.full((), True), np.array(True)),
+        (Tensor.zeros(0, 3), np.zeros((0, 3), np.float32)),
+        (Tensor.ones(3, dtype=dtypes.int8), np.ones(3, np.int8)),
+        (Tensor.zeros(), np.zeros((), np.float32)),
+        (Tensor([1, 2]).zeros_like(), np.zeros(2, np.int32)),
+        (Tensor([1.0]).ones_like(), np.ones(1, np.float32)),
+        (Tensor([1.0]).full_like(3), np.full(1, 3, np.float32)),
+    )
     assert Tensor.empty(2, 3).shape == (2, 3) and Tensor([1, 2]).empty_like().dtype is dtypes.int32
     with pytest.raises(ValueError, match="-1 is no size"):
         Tensor.zeros(-1)
 
 
-@pytest.mark.parametrize("arguments", [(5,), (2, 7), (0, 10, 3), (10, 0, -3), (5, 2), (0,), (0, 1, 0.25), (1.0, 2.0, 0.3),
-                                       (-3, 3, 2), (2.5,)])
+@pytest.mark.parametrize(
+    "arguments",
+    [(5,), (2, 7), (0, 10, 3), (10, 0, -3), (5, 2), (0,), (0, 1, 0.25), (1.0, 2.0, 0.3), (-3, 3, 2), (2.5,)],
+)
 def test_arange(arguments):
     expected = np.arange(*arguments)
     kind = np.float32 if expected.dtype == np.float64 else np.int32
@@ -142,8 +159,10 @@ def test_arange(arguments):
 
 
 def test_arange_beyond_32_bits_and_in_other_types():
-    compare((Tensor.arange(2**33, 2**33 + 3), np.arange(2**33, 2**33 + 3)),
-            (Tensor.arange(4, dtype=dtypes.float16), np.arange(4, dtype=np.float16)))
+    compare(
+        (Tensor.arange(2**33, 2**33 + 3), np.arange(2**33, 2**33 + 3)),
+        (Tensor.arange(4, dtype=dtypes.float16), np.arange(4, dtype=np.float16)),
+    )
     with pytest.raises(ValueError, match="step is 0"):
         Tensor.arange(0, 3, 0)
 
@@ -158,8 +177,11 @@ def test_linspace_ends_exactly(arguments):
 
 
 def test_eye():
-    compare((Tensor.eye(3), np.eye(3, dtype=np.float32)), (Tensor.eye(2, 4), np.eye(2, 4, dtype=np.float32)),
-            (Tensor.eye(3, dtype=dtypes.int32), np.eye(3, dtype=np.int32)))
+    compare(
+        (Tensor.eye(3), np.eye(3, dtype=np.float32)),
+        (Tensor.eye(2, 4), np.eye(2, 4, dtype=np.float32)),
+        (Tensor.eye(3, dtype=dtypes.int32), np.eye(3, dtype=np.int32)),
+    )
 
 
 def test_memory_of_somebody_else():
@@ -169,7 +191,7 @@ def test_memory_of_somebody_else():
     assert t.tolist() == [[9.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
 
 
-# -- reading back ----------------------------------------------------------------------------------------------
+# -- reading back -------------------------------------------------------------------------------------------
 def test_item_of_every_type_and_of_one_element_only():
     for kind in NUMPY_TYPES:
         assert Tensor(np.array([1], kind)).item() == 1

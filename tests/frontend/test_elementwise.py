@@ -1,16 +1,38 @@
-"""Operators against numpy: every type, broadcasting, reflected and in-place forms, promotion, corner values."""
+"""Operators against numpy: every type, broadcasting, reflected and in-place forms, types, corner values."""
+
 import operator
 
 import numpy as np
 import pytest
 
-from tests.frontend.common import FLOAT_TYPES, INTEGER_TYPES, NUMPY_TYPES, SPECIAL, array, buffer, compare, of_dtype
+from tests.frontend.common import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    NUMPY_TYPES,
+    SPECIAL,
+    array,
+    buffer,
+    compare,
+    of_dtype,
+)
 from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes, least_upper
 
-ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
-COMPARISONS = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
-               "ne": np.not_equal}
+ARITHMETIC = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+COMPARISONS = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
 BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
 
 
@@ -46,7 +68,9 @@ def test_bit_operations_are_numpys_in_every_integer_type(name):
 
 def test_not_turns_every_bit_and_for_bool_the_truth():
     pairs = [(~Tensor(array((7,), kind)), ~array((7,), kind)) for kind in (np.bool_, *INTEGER_TYPES)]
-    pairs += [(Tensor(array((7,), kind)).logical_not(), np.logical_not(array((7,), kind))) for kind in NUMPY_TYPES]
+    pairs += [
+        (Tensor(array((7,), kind)).logical_not(), np.logical_not(array((7,), kind))) for kind in NUMPY_TYPES
+    ]
     compare(*pairs)
     with pytest.raises(TypeError, match="float32"):
         ~Tensor([1.0])
@@ -55,28 +79,42 @@ def test_not_turns_every_bit_and_for_bool_the_truth():
 def test_shifts_within_and_past_the_width():
     """Past the width a left shift gives 0, a right shift the sign's fill."""
     x = np.array([1, -8, 100, -1], np.int32)
-    compare((Tensor(x) << 3, x << 3), (Tensor(x) >> 2, x >> 2), (Tensor(x) << 31, x << 31),
-            (Tensor(x) << 32, np.zeros(4, np.int32)), (Tensor(x) >> 40, np.array([0, -1, 0, -1], np.int32)))
+    compare(
+        (Tensor(x) << 3, x << 3),
+        (Tensor(x) >> 2, x >> 2),
+        (Tensor(x) << 31, x << 31),
+        (Tensor(x) << 32, np.zeros(4, np.int32)),
+        (Tensor(x) >> 40, np.array([0, -1, 0, -1], np.int32)),
+    )
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
 def test_integer_division_and_remainder_are_exact(kind):
     """They never go through a float: floor and truncation, every sign, large values."""
-    values = [110, 55, 7, 2, 3, 1, 100] if kind in (np.int8, np.uint8) else [110, 2**31 - 1, 55, 7, 2, 3, 2**30 + 1]
+    values = (
+        [110, 55, 7, 2, 3, 1, 100]
+        if kind in (np.int8, np.uint8)
+        else [110, 2**31 - 1, 55, 7, 2, 3, 2**30 + 1]
+    )
     a = np.array(values, kind)
     if np.issubdtype(kind, np.signedinteger):
         a = np.concatenate([a, -a])
     x, y = a[:, None], a[None]
     truncated = (np.abs(x) // np.abs(y) * np.sign(x) * np.sign(y)).astype(kind)
-    compare((Tensor(x) // Tensor(y), x // y), (Tensor(x) % Tensor(y), x % y),
-            (Tensor(x).div(Tensor(y), rounding_mode="floor"), x // y),
-            (Tensor(x).div(Tensor(y), rounding_mode="trunc"), truncated),
-            (Tensor(x).fmod(Tensor(y)), np.fmod(x, y)))
+    compare(
+        (Tensor(x) // Tensor(y), x // y),
+        (Tensor(x) % Tensor(y), x % y),
+        (Tensor(x).div(Tensor(y), rounding_mode="floor"), x // y),
+        (Tensor(x).div(Tensor(y), rounding_mode="trunc"), truncated),
+        (Tensor(x).fmod(Tensor(y)), np.fmod(x, y)),
+    )
 
 
 def test_integer_division_by_zero_gives_zero():
-    compare((Tensor([5, -5]) // Tensor([0, 0]), np.zeros(2, np.int32)),
-            (Tensor([5, -5]) % Tensor([0, 0]), np.zeros(2, np.int32)))
+    compare(
+        (Tensor([5, -5]) // Tensor([0, 0]), np.zeros(2, np.int32)),
+        (Tensor([5, -5]) % Tensor([0, 0]), np.zeros(2, np.int32)),
+    )
 
 
 @pytest.mark.parametrize("kind", FLOAT_TYPES)
@@ -98,17 +136,30 @@ def test_float_remainder_of_infinities_and_by_zero():
 
 def test_true_division_of_integers_is_a_float():
     a, b = np.array([1, 7, -8], np.int32), np.array([2, 2, 3], np.int32)
-    compare((Tensor(a) / Tensor(b), (a / b).astype(np.float32)), (1 / Tensor(a), (1 / a).astype(np.float32)),
-            (Tensor(a) / 2, (a / 2).astype(np.float32)))
+    compare(
+        (Tensor(a) / Tensor(b), (a / b).astype(np.float32)),
+        (1 / Tensor(a), (1 / a).astype(np.float32)),
+        (Tensor(a) / 2, (a / 2).astype(np.float32)),
+    )
 
 
 def test_reflected_operators_take_the_number_first():
     x = np.array([3, 5, -2], np.int32)
     t = Tensor(x)
-    compare((10 - t, 10 - x), (10 + t, 10 + x), (10 * t, 10 * x), (10 // t, 10 // x), (10 % t, 10 % x),
-            (2 ** Tensor([1, 2, 3]), np.array([2, 4, 8], np.int32)), (6 & t, 6 & x), (6 | t, 6 | x), (6 ^ t, 6 ^ x),
-            (1 << Tensor([1, 2, 3]), np.array([2, 4, 8], np.int32)), (-8 >> Tensor([1, 2]), np.array([-4, -2], np.int32)),
-            (10 / Tensor([4.0]), np.array([2.5], np.float32)))
+    compare(
+        (10 - t, 10 - x),
+        (10 + t, 10 + x),
+        (10 * t, 10 * x),
+        (10 // t, 10 // x),
+        (10 % t, 10 % x),
+        (2 ** Tensor([1, 2, 3]), np.array([2, 4, 8], np.int32)),
+        (6 & t, 6 & x),
+        (6 | t, 6 | x),
+        (6 ^ t, 6 ^ x),
+        (1 << Tensor([1, 2, 3]), np.array([2, 4, 8], np.int32)),
+        (-8 >> Tensor([1, 2]), np.array([-4, -2], np.int32)),
+        (10 / Tensor([4.0]), np.array([2.5], np.float32)),
+    )
 
 
 def test_a_numpy_array_on_the_left_gives_a_tensor():
@@ -119,8 +170,15 @@ def test_a_numpy_array_on_the_left_gives_a_tensor():
 
 @pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "//", "%", "**"])
 def test_in_place_operators_change_the_tensor(symbol):
-    in_place = {"+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv,
-                "//": operator.ifloordiv, "%": operator.imod, "**": operator.ipow}[symbol]
+    in_place = {
+        "+": operator.iadd,
+        "-": operator.isub,
+        "*": operator.imul,
+        "/": operator.itruediv,
+        "//": operator.ifloordiv,
+        "%": operator.imod,
+        "**": operator.ipow,
+    }[symbol]
     x = np.array([3.0, 5.5, 2.0], np.float32)
     t = buffer(x)
     same = in_place(t, 2)
@@ -146,7 +204,14 @@ def test_in_place_keeps_the_type_and_refuses_a_wider_kind():
 
 
 def test_broadcasting_is_numpys():
-    shapes = [((3, 1), (1, 4)), ((2, 3, 4), (4,)), ((), (2, 2)), ((1,), (5,)), ((2, 1, 3), (5, 1)), ((0, 3), (1, 3))]
+    shapes = [
+        ((3, 1), (1, 4)),
+        ((2, 3, 4), (4,)),
+        ((), (2, 2)),
+        ((1,), (5,)),
+        ((2, 1, 3), (5, 1)),
+        ((0, 3), (1, 3)),
+    ]
     pairs = []
     for left, right in shapes:
         a, b = array(left, np.float32, 1), array(right, np.float32, 2)
@@ -159,7 +224,7 @@ def test_shapes_that_do_not_broadcast_are_named():
         Tensor.zeros(2, 3) + Tensor.zeros(4)
 
 
-# -- types -----------------------------------------------------------------------------------------------------
+# -- types --------------------------------------------------------------------------------------------------
 def test_two_types_meet_in_the_least_that_holds_both():
     assert least_upper(dtypes.uint8, dtypes.int8) is dtypes.int16
     for a in dtypes.all:
@@ -184,16 +249,21 @@ def test_division_makes_integers_the_default_float():
 @pytest.mark.parametrize("kind", NUMPY_TYPES)
 def test_casts_between_all_types_are_numpys(kind):
     source = array((17,), kind, 3)
-    pairs = [(Tensor(source).cast(of_dtype(target)), source.astype(target)) for target in NUMPY_TYPES
-             if not (np.issubdtype(kind, np.floating) and np.issubdtype(target, np.unsignedinteger))]
+    pairs = [
+        (Tensor(source).cast(of_dtype(target)), source.astype(target))
+        for target in NUMPY_TYPES
+        if not (np.issubdtype(kind, np.floating) and np.issubdtype(target, np.unsignedinteger))
+    ]
     compare(*pairs)
 
 
 def test_float_to_integer_truncates_then_wraps_the_same_way_everywhere():
     """What does not fit wraps from int64: numpy's way. NaN and infinities give 0."""
     x = buffer([-1, -128, 255, 256, 3.7])
-    compare((x.cast(dtypes.uint8), np.array([255, 128, 255, 0, 3], np.uint8)),
-            (buffer([np.nan, np.inf, -np.inf]).cast(dtypes.int32), np.zeros(3, np.int32)))
+    compare(
+        (x.cast(dtypes.uint8), np.array([255, 128, 255, 0, 3], np.uint8)),
+        (buffer([np.nan, np.inf, -np.inf]).cast(dtypes.int32), np.zeros(3, np.int32)),
+    )
 
 
 def test_a_cast_to_half_and_back_rounds_and_overflows():
@@ -205,33 +275,46 @@ def test_a_cast_to_half_and_back_rounds_and_overflows():
 
 def test_small_floats_round_to_nearest_even():
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    x = np.concatenate([np.linspace(-3, 3, 101), [448, 460, 470, 1e-3, 1e-5, -0.0, 57344, 70000, np.inf, np.nan]])
+    x = np.concatenate(
+        [np.linspace(-3, 3, 101), [448, 460, 470, 1e-3, 1e-5, -0.0, 57344, 70000, np.inf, np.nan]]
+    )
     x = x.astype(np.float32)
     with np.errstate(all="ignore"):
-        for dtype, other in ((dtypes.bfloat16, ml_dtypes.bfloat16), (dtypes.fp8e4m3, ml_dtypes.float8_e4m3fn),
-                             (dtypes.fp8e5m2, ml_dtypes.float8_e5m2)):
+        for dtype, other in (
+            (dtypes.bfloat16, ml_dtypes.bfloat16),
+            (dtypes.fp8e4m3, ml_dtypes.float8_e4m3fn),
+            (dtypes.fp8e5m2, ml_dtypes.float8_e5m2),
+        ):
             expected = x.astype(other).astype(np.float32)
-            compare((buffer(x).cast(dtype).float(), expected), (Tensor(x.tolist(), dtype=dtype).float(), expected))
+            compare(
+                (buffer(x).cast(dtype).float(), expected), (Tensor(x.tolist(), dtype=dtype).float(), expected)
+            )
 
 
 def test_bitcast_keeps_the_bits_and_resizes_the_last_axis():
     x = np.array([[1.5, -2.0], [np.inf, 0.0]], np.float32)
-    pairs = [(Tensor(x).bitcast("int32"), x.view(np.int32)), (Tensor(x).bitcast("uint8"), x.view(np.uint8)),
-             (Tensor(x).bitcast("uint64"), x.view(np.uint64)), (Tensor(x).bitcast("int16"), x.view(np.int16)),
-             (Tensor(x.view(np.uint8)).bitcast("float32"), x)]
+    pairs = [
+        (Tensor(x).bitcast("int32"), x.view(np.int32)),
+        (Tensor(x).bitcast("uint8"), x.view(np.uint8)),
+        (Tensor(x).bitcast("uint64"), x.view(np.uint64)),
+        (Tensor(x).bitcast("int16"), x.view(np.int16)),
+        (Tensor(x.view(np.uint8)).bitcast("float32"), x),
+    ]
     compare(*pairs)
     with pytest.raises(ValueError, match="multiple of 2"):
         Tensor(np.zeros(3, np.float32)).bitcast("float64")
 
 
-# -- powers and choice -----------------------------------------------------------------------------------------
+# -- powers and choice --------------------------------------------------------------------------------------
 def test_integer_to_an_integer_power_is_an_integer():
     """By multiplication, so that it is exact and wraps; no float bits."""
-    compare((Tensor([2, 3]) ** Tensor([3, 2]), np.array([8, 9], np.int32)),
-            (Tensor([11]) ** Tensor([7]), np.array([19487171], np.int32)),
-            (Tensor([3, -3, 0]) ** 3, np.array([27, -27, 0], np.int32)),
-            (Tensor([2, -1, 1, 0]) ** Tensor([-1, -3, -4, 0]), np.array([0, -1, 1, 1], np.int32)),
-            (Tensor([3], dtype="uint8") ** Tensor([6], dtype="uint8"), np.array([3**6 % 256], np.uint8)))
+    compare(
+        (Tensor([2, 3]) ** Tensor([3, 2]), np.array([8, 9], np.int32)),
+        (Tensor([11]) ** Tensor([7]), np.array([19487171], np.int32)),
+        (Tensor([3, -3, 0]) ** 3, np.array([27, -27, 0], np.int32)),
+        (Tensor([2, -1, 1, 0]) ** Tensor([-1, -3, -4, 0]), np.array([0, -1, 1, 1], np.int32)),
+        (Tensor([3], dtype="uint8") ** Tensor([6], dtype="uint8"), np.array([3**6 % 256], np.uint8)),
+    )
     with pytest.raises(ValueError, match="float"):
         Tensor([2]) ** -1
 
@@ -239,8 +322,10 @@ def test_integer_to_an_integer_power_is_an_integer():
 def test_powers_of_floats_have_the_right_corners():
     bases = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, np.inf, -np.inf, np.nan, 0.5], np.float32)
     with np.errstate(all="ignore"):
-        pairs = [(buffer(bases) ** exponent, np.power(bases, np.full_like(bases, exponent)))
-                 for exponent in (0, 1, 2, 3, -1, -2, 0.5, 2.5, -0.5, np.inf)]
+        pairs = [
+            (buffer(bases) ** exponent, np.power(bases, np.full_like(bases, exponent)))
+            for exponent in (0, 1, 2, 3, -1, -2, 0.5, 2.5, -0.5, np.inf)
+        ]
         grid = np.array([0.0, 1.0, 3.0, -3.0, 2.0, np.inf, -np.inf, np.nan], np.float32)
         pairs.append((Tensor(bases[:, None]) ** Tensor(grid[None]), np.power(bases[:, None], grid[None])))
         pairs.append((2.0 ** Tensor(grid), np.power(np.float32(2), grid)))
@@ -250,23 +335,27 @@ def test_powers_of_floats_have_the_right_corners():
 def test_where_takes_tensors_and_numbers():
     c = np.array([[True], [False]])
     x, y = array((2, 3), np.float32, 1), array((3,), np.float32, 2)
-    compare((Tensor(c).where(Tensor(x), Tensor(y)), np.where(c, x, y)),
-            (Tensor(c).where(1.0, 0.0), np.where(c, np.float32(1), np.float32(0))),
-            (Tensor(c).where(Tensor(x), 2), np.where(c, x, np.float32(2))),
-            (Tensor(c).where(1, Tensor(y)), np.where(c, np.float32(1), y)),
-            (Tensor(x).masked_fill(Tensor(x) > 0, -np.inf), np.where(x > 0, np.float32(-np.inf), x)))
+    compare(
+        (Tensor(c).where(Tensor(x), Tensor(y)), np.where(c, x, y)),
+        (Tensor(c).where(1.0, 0.0), np.where(c, np.float32(1), np.float32(0))),
+        (Tensor(c).where(Tensor(x), 2), np.where(c, x, np.float32(2))),
+        (Tensor(c).where(1, Tensor(y)), np.where(c, np.float32(1), y)),
+        (Tensor(x).masked_fill(Tensor(x) > 0, -np.inf), np.where(x > 0, np.float32(-np.inf), x)),
+    )
 
 
 def test_isclose_and_allclose():
     a = np.array([1.0, 1.0 + 1e-7, 2.0, np.inf, np.inf, np.nan], np.float32)
     b = np.array([1.0, 1.0, 2.1, np.inf, -np.inf, np.nan], np.float32)
-    compare((Tensor(a).isclose(Tensor(b)), np.isclose(a, b)),
-            (Tensor(a).isclose(Tensor(b), equal_nan=True), np.isclose(a, b, equal_nan=True)))
+    compare(
+        (Tensor(a).isclose(Tensor(b)), np.isclose(a, b)),
+        (Tensor(a).isclose(Tensor(b), equal_nan=True), np.isclose(a, b, equal_nan=True)),
+    )
     assert Tensor(a[:2]).allclose(Tensor(b[:2]))
     assert not Tensor(a).allclose(Tensor(b))
 
 
 def test_a_tensor_is_not_equal_to_none_or_text_and_can_be_a_key():
     t = Tensor([1.0])
-    assert (t == None) is False and (t != "a") is True     # noqa: E711 - what is tested
+    assert (t == None) is False and (t != "a") is True  # noqa: E711 - what is tested
     assert {t: 1}[t] == 1 and t in [t]

@@ -1,4 +1,5 @@
 """Reading and writing by index against numpy; gather, scatter and masks; what happens outside."""
+
 import numpy as np
 import pytest
 
@@ -8,20 +9,55 @@ from tiny.ir.dtype import dtypes
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 BASIC = [
-    0, -1, (1, 2), (1, -1, 3), slice(1, None), slice(None, None, 2), slice(None, None, -1), (slice(0, 0),),
-    (slice(None), slice(3, 0, -2)), (slice(None), slice(None), slice(-2, None)), (Ellipsis, 1), (0, Ellipsis, 2),
-    None, (None, 1, None), (slice(None), None, 2), (Ellipsis, None), (slice(5, 9), 1), (slice(2, 1), slice(None)),
-    (slice(None, None, 3), slice(1, 4, 2), slice(4, None, -3)), (np.int64(1), slice(0, 2)), Ellipsis, (),
+    0,
+    -1,
+    (1, 2),
+    (1, -1, 3),
+    slice(1, None),
+    slice(None, None, 2),
+    slice(None, None, -1),
+    (slice(0, 0),),
+    (slice(None), slice(3, 0, -2)),
+    (slice(None), slice(None), slice(-2, None)),
+    (Ellipsis, 1),
+    (0, Ellipsis, 2),
+    None,
+    (None, 1, None),
+    (slice(None), None, 2),
+    (Ellipsis, None),
+    (slice(5, 9), 1),
+    (slice(2, 1), slice(None)),
+    (slice(None, None, 3), slice(1, 4, 2), slice(4, None, -3)),
+    (np.int64(1), slice(0, 2)),
+    Ellipsis,
+    (),
 ]
 ADVANCED = [
-    [0, 2], [-1, 0, 1], ([0, 1], [1, 2]), (slice(None), [3, 0]), (slice(None), [[0, 1], [2, -1]]),
-    ([[0], [2]], [1, 3]), (slice(None), [0, 1], [2, 4]), ([0, 1], slice(None), [2, 4]), (Ellipsis, [0, 0, 4]),
-    (slice(1, None), [1, 2], slice(None, None, 2)), (None, [1], slice(None)), ([], slice(None)),
-    np.array([[0, 1], [1, 2]]), (np.array([1]), slice(None), np.array([0])), (range(2),),
+    [0, 2],
+    [-1, 0, 1],
+    ([0, 1], [1, 2]),
+    (slice(None), [3, 0]),
+    (slice(None), [[0, 1], [2, -1]]),
+    ([[0], [2]], [1, 3]),
+    (slice(None), [0, 1], [2, 4]),
+    ([0, 1], slice(None), [2, 4]),
+    (Ellipsis, [0, 0, 4]),
+    (slice(1, None), [1, 2], slice(None, None, 2)),
+    (None, [1], slice(None)),
+    ([], slice(None)),
+    np.array([[0, 1], [1, 2]]),
+    (np.array([1]), slice(None), np.array([0])),
+    (range(2),),
     (slice(None), slice(None, None, -1), [1, 3]),
 ]
-MASKS = [X > 20, (X[:, :, 0] > 20), (slice(None), np.array([True, False, True, True])), np.zeros((3, 4, 5), bool),
-         (np.array([True, False, True]), [0, 1]), (Ellipsis, X[0, 0] > 2)]
+MASKS = [
+    X > 20,
+    (X[:, :, 0] > 20),
+    (slice(None), np.array([True, False, True, True])),
+    np.zeros((3, 4, 5), bool),
+    (np.array([True, False, True]), [0, 1]),
+    (Ellipsis, X[0, 0] > 2),
+]
 
 
 @pytest.mark.parametrize("index", [*BASIC, *ADVANCED, *MASKS], ids=str)
@@ -105,17 +141,19 @@ def test_an_index_outside_is_an_error_where_python_knows_it():
 
 def test_an_index_outside_reads_zero_and_writes_nothing_where_only_the_device_knows_it():
     """One rule for every way of indexing; checked mode reports it instead."""
-    compare((Tensor([1, 2, 3])[Tensor([4, 1, -4])], np.array([0, 2, 0], np.int32)),
-            (Tensor([1, 2, 3]).gather(0, Tensor([-1, 2, 3])), np.array([0, 3, 0], np.int32)),
-            (Tensor(X)[Tensor([0, 7]), Tensor([9, 1])], np.zeros((2, 5), np.float32)),
-            (Tensor(X).take(Tensor([100, 3])), np.array([0, 3], np.float32)))
+    compare(
+        (Tensor([1, 2, 3])[Tensor([4, 1, -4])], np.array([0, 2, 0], np.int32)),
+        (Tensor([1, 2, 3]).gather(0, Tensor([-1, 2, 3])), np.array([0, 3, 0], np.int32)),
+        (Tensor(X)[Tensor([0, 7]), Tensor([9, 1])], np.zeros((2, 5), np.float32)),
+        (Tensor(X).take(Tensor([100, 3])), np.array([0, 3], np.float32)),
+    )
     t = Tensor([1, 2, 3])
     t[Tensor([5, 0])] = Tensor([9, 8])
     assert t.tolist() == [8, 2, 3]
     assert Tensor([1, 2]).scatter(0, Tensor([2, -1]), Tensor([7, 7])).tolist() == [1, 2]
 
 
-# -- gather and scatter ----------------------------------------------------------------------------------------
+# -- gather and scatter -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dim", [0, 1, 2, -1])
 def test_gather_takes_along_an_axis(dim):
     places = np.random.default_rng(0).integers(0, X.shape[dim], (2, 3, 4))
@@ -135,8 +173,15 @@ def scattered(base, dim, index, source, reduce) -> np.ndarray:
     for place in np.ndindex(index.shape):
         target = tuple(index[place] if k == dim else p for k, p in enumerate(place))
         old, new = result[target], source[place]
-        result[target] = {None: new, "add": old + new, "multiply": old * new, "sum": old + new, "prod": old * new,
-                          "amax": max(old, new), "amin": min(old, new)}[reduce]
+        result[target] = {
+            None: new,
+            "add": old + new,
+            "multiply": old * new,
+            "sum": old + new,
+            "prod": old * new,
+            "amax": max(old, new),
+            "amin": min(old, new),
+        }[reduce]
     return result
 
 
@@ -146,23 +191,41 @@ def test_scatter_writes_along_an_axis(reduce):
     pairs = []
     for dim, index in ((0, [[0, 1, 2, 0], [2, 2, 0, 1]]), (1, [[0, 0, 3], [1, 1, 1]])):
         index = np.array(index)
-        pairs.append((Tensor(base).scatter(dim, Tensor(index), Tensor(source), reduce),
-                      scattered(base, dim, index, source, reduce)))
-        pairs.append((Tensor(base).scatter(dim, Tensor(index), 2.0, reduce),
-                      scattered(base, dim, index, np.full_like(source, 2), reduce)))
+        pairs.append(
+            (
+                Tensor(base).scatter(dim, Tensor(index), Tensor(source), reduce),
+                scattered(base, dim, index, source, reduce),
+            )
+        )
+        pairs.append(
+            (
+                Tensor(base).scatter(dim, Tensor(index), 2.0, reduce),
+                scattered(base, dim, index, np.full_like(source, 2), reduce),
+            )
+        )
     compare(*pairs, rtol=1e-6)
 
 
 @pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin", "mean"])
 @pytest.mark.parametrize("include_self", [True, False])
 def test_scatter_reduce_combines_what_meets(reduce, include_self):
-    base, source, index = np.array([1, 2, 3], np.float32), np.array([5, -6, 7, 8], np.float32), np.array([0, 1, 0, 0])
+    base, source, index = (
+        np.array([1, 2, 3], np.float32),
+        np.array([5, -6, 7, 8], np.float32),
+        np.array([0, 1, 0, 0]),
+    )
     expected = base.copy()
     for place in (0, 1):
-        items = ([base[place]] if include_self else []) + [s for s, k in zip(source, index, strict=True) if k == place]
-        expected[place] = {"sum": sum, "prod": np.prod, "amax": max, "amin": min, "mean": np.mean}[reduce](items)
+        items = ([base[place]] if include_self else []) + [
+            s for s, k in zip(source, index, strict=True) if k == place
+        ]
+        expected[place] = {"sum": sum, "prod": np.prod, "amax": max, "amin": min, "mean": np.mean}[reduce](
+            items
+        )
     compare((Tensor(base).scatter_reduce(0, Tensor(index), Tensor(source), reduce, include_self), expected))
-    compare((Tensor(base).scatter_add(0, Tensor(index), Tensor(source)), scattered(base, 0, index, source, "sum")))
+    compare(
+        (Tensor(base).scatter_add(0, Tensor(index), Tensor(source)), scattered(base, 0, index, source, "sum"))
+    )
 
 
 def test_scatter_refuses_what_it_does_not_know():
@@ -176,23 +239,32 @@ def test_scatter_refuses_what_it_does_not_know():
 
 
 def test_index_select_take_and_one_hot():
-    compare((Tensor(X).index_select(1, Tensor([3, 0])), X[:, [3, 0]]), (Tensor(X).take(Tensor([[0, 59]])), X.take([[0, 59]])),
-            (Tensor([1, 0, 3]).one_hot(4), np.eye(4, dtype=np.int32)[[1, 0, 3]]),
-            (Tensor([[1], [2]]).one_hot(), np.eye(3, dtype=np.int32)[[[1], [2]]]),
-            (Tensor([-1, 5]).one_hot(3), np.zeros((2, 3), np.int32)))
+    compare(
+        (Tensor(X).index_select(1, Tensor([3, 0])), X[:, [3, 0]]),
+        (Tensor(X).take(Tensor([[0, 59]])), X.take([[0, 59]])),
+        (Tensor([1, 0, 3]).one_hot(4), np.eye(4, dtype=np.int32)[[1, 0, 3]]),
+        (Tensor([[1], [2]]).one_hot(), np.eye(3, dtype=np.int32)[[[1], [2]]]),
+        (Tensor([-1, 5]).one_hot(3), np.zeros((2, 3), np.int32)),
+    )
     with pytest.raises(TypeError, match="classes are integers"):
         Tensor([1.0]).one_hot(2)
 
 
 def test_masks_select_and_locate():
     mask = X % 7 == 0
-    compare((Tensor(X).masked_select(Tensor(mask)), X[mask]), (Tensor(mask).nonzero(), np.argwhere(mask).astype(np.int32)),
-            (Tensor(X).masked_select(Tensor(mask), size=4), X[mask][:4]),
-            (Tensor(X).masked_select(Tensor(mask), size=12), np.pad(X[mask], (0, 3))),
-            (Tensor(mask).nonzero(size=11), np.pad(np.argwhere(mask), ((0, 2), (0, 0))).astype(np.int32)),
-            (Tensor(mask).nonzero(size=2), np.argwhere(mask)[:2].astype(np.int32)),
-            (Tensor([0.0, 2.0]).masked_select(Tensor([[True, False], [True, True]])), np.array([0, 0, 2], np.float32)),
-            (Tensor([0.0, -0.0]).nonzero(), np.zeros((0, 1), np.int32)))
+    compare(
+        (Tensor(X).masked_select(Tensor(mask)), X[mask]),
+        (Tensor(mask).nonzero(), np.argwhere(mask).astype(np.int32)),
+        (Tensor(X).masked_select(Tensor(mask), size=4), X[mask][:4]),
+        (Tensor(X).masked_select(Tensor(mask), size=12), np.pad(X[mask], (0, 3))),
+        (Tensor(mask).nonzero(size=11), np.pad(np.argwhere(mask), ((0, 2), (0, 0))).astype(np.int32)),
+        (Tensor(mask).nonzero(size=2), np.argwhere(mask)[:2].astype(np.int32)),
+        (
+            Tensor([0.0, 2.0]).masked_select(Tensor([[True, False], [True, True]])),
+            np.array([0, 0, 2], np.float32),
+        ),
+        (Tensor([0.0, -0.0]).nonzero(), np.zeros((0, 1), np.int32)),
+    )
 
 
 def test_every_type_can_be_taken_and_written():

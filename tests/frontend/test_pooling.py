@@ -1,4 +1,5 @@
 """Pooling against loops in numpy, with padding, dilation, ceil_mode, places and integer types."""
+
 import itertools
 import math
 
@@ -36,7 +37,9 @@ def pooled(x, kernel, stride, dilation=1, padding=0, ceil_mode=False, average=No
             result, places = np.zeros((*x.shape[:2], *out)), np.zeros((*x.shape[:2], *out), np.int32)
         values = np.stack([x[(slice(None), slice(None), *at)] for at in inside])
         if average:
-            result[(slice(None), slice(None), *place)] = values.sum(0) / (padded if average == "padded" else len(inside))
+            result[(slice(None), slice(None), *place)] = values.sum(0) / (
+                padded if average == "padded" else len(inside)
+            )
         else:
             result[(slice(None), slice(None), *place)] = values.max(0)
             flat = np.array([np.ravel_multi_index(at, x.shape[2:]) for at in inside])
@@ -45,8 +48,15 @@ def pooled(x, kernel, stride, dilation=1, padding=0, ceil_mode=False, average=No
     return result.astype(x.dtype), places
 
 
-CASES = [((2, 2), None, 1, 0, False), ((3, 2), (2, 1), 1, 1, False), ((3, 3), (2, 2), 1, 1, True), ((2, 2), (3, 3), 1, 0, True),
-         ((2, 3), (1, 1), 2, 1, False), ((2, 2), (2, 2), 1, 1, True), ((1, 1), (2, 3), 1, 0, True)]
+CASES = [
+    ((2, 2), None, 1, 0, False),
+    ((3, 2), (2, 1), 1, 1, False),
+    ((3, 3), (2, 2), 1, 1, True),
+    ((2, 2), (3, 3), 1, 0, True),
+    ((2, 3), (1, 1), 2, 1, False),
+    ((2, 2), (2, 2), 1, 1, True),
+    ((1, 1), (2, 3), 1, 0, True),
+]
 
 
 @pytest.mark.parametrize(("kernel", "stride", "dilation", "padding", "ceil_mode"), CASES, ids=str)
@@ -57,21 +67,32 @@ def test_pooling_is_its_definition(kernel, stride, dilation, padding, ceil_mode)
     values, places = Tensor(x).max_pool2d(**options, return_indices=True)
     best, best_places = pooled(x, *plain)
     compare((values, best), (Tensor(x).max_pool2d(**options), best), (places, best_places))
-    compare((Tensor(x).avg_pool2d(**options), pooled(x, *plain, average="padded")[0]),
-            (Tensor(x).avg_pool2d(**options, count_include_pad=False), pooled(x, *plain, average="inside")[0]), rtol=1e-5, atol=1e-6)
+    compare(
+        (Tensor(x).avg_pool2d(**options), pooled(x, *plain, average="padded")[0]),
+        (Tensor(x).avg_pool2d(**options, count_include_pad=False), pooled(x, *plain, average="inside")[0]),
+        rtol=1e-5,
+        atol=1e-6,
+    )
 
 
 def test_pooling_in_one_and_three_dimensions():
     x = np.arange(12, dtype=np.float32).reshape(1, 1, 12)
     cube = np.arange(64, dtype=np.float32).reshape(1, 4, 4, 4)
-    compare((Tensor(x).max_pool2d((3,)), x.reshape(1, 1, 4, 3).max(-1)), (Tensor(x).avg_pool2d((3,)), x.reshape(1, 1, 4, 3).mean(-1)),
-            (Tensor(cube).max_pool2d((2, 2, 2)), cube.reshape(1, 2, 2, 2, 2, 2, 2).max((2, 4, 6))))
+    compare(
+        (Tensor(x).max_pool2d((3,)), x.reshape(1, 1, 4, 3).max(-1)),
+        (Tensor(x).avg_pool2d((3,)), x.reshape(1, 1, 4, 3).mean(-1)),
+        (Tensor(cube).max_pool2d((2, 2, 2)), cube.reshape(1, 2, 2, 2, 2, 2, 2).max((2, 4, 6))),
+    )
 
 
 def test_padding_does_not_change_the_type_of_an_integer_pool():
     """What stands in the padding is the type's lowest value, not a float infinity."""
     result = Tensor(np.array([[[[-5, -6], [-7, -8]]]], np.int32)).max_pool2d(2, stride=1, padding=1)
-    assert result.numpy().dtype == np.int32 and result.numpy().reshape(-1)[0] == -5 and result.numpy().max() == -5
+    assert (
+        result.numpy().dtype == np.int32
+        and result.numpy().reshape(-1)[0] == -5
+        and result.numpy().max() == -5
+    )
 
 
 def test_pooling_keeps_nan_and_infinities():

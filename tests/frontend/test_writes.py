@@ -1,4 +1,5 @@
 """Writes: through views, in program order with lazy readers, and what they refuse."""
+
 import numpy as np
 import pytest
 
@@ -8,7 +9,7 @@ from tiny.ir.dtype import dtypes
 
 
 def test_a_lazy_reader_built_before_a_write_through_a_view_sees_the_old_value():
-    """Writes make new versions: whoever read before them keeps what it read, in whatever order things are computed."""
+    """Writes make new versions: a reader keeps what it read, in whatever order things are computed."""
     x = buffer([1, 2], np.int32)
     reader = x + 10
     x[:1].assign(Tensor([9]))
@@ -64,7 +65,7 @@ def test_views_of_lazy_tensors_can_be_written_to():
     z[1:] = 2
     z[:1] += 1
     assert z.tolist() == [1.0, 2.0, 2.0]
-    view = (Tensor([1.0, 2.0]) * 2)[:1]                     # nobody else holds the tensor it is a view of
+    view = (Tensor([1.0, 2.0]) * 2)[:1]  # nobody else holds the tensor it is a view of
     view += 1
     assert view.tolist() == [3.0]
 
@@ -78,7 +79,19 @@ def test_a_view_that_outlives_its_tensor_keeps_its_value():
 
 def test_copies_do_not_follow():
     x = buffer([1.0, 2.0])
-    copies = [x.clone(), x.pad((0, 0, )) + 0, x.repeat(1) * 1, x[[0, 1]], x.detach().clone()]
+    copies = [
+        x.clone(),
+        x.pad(
+            (
+                0,
+                0,
+            )
+        )
+        + 0,
+        x.repeat(1) * 1,
+        x[[0, 1]],
+        x.detach().clone(),
+    ]
     x += 1
     assert all(c.tolist() == [1.0, 2.0] for c in copies)
     y = copies[0]
@@ -100,8 +113,14 @@ def test_equal_constants_are_different_leaves():
     """A gradient by one of two equal parameters is not that of both."""
     a, b = Tensor(3.0), Tensor(3.0)
     assert [g.item() for g in (a + b).gradient(a, b)] == [1.0, 1.0]
-    for make in (lambda: Tensor.zeros(2), lambda: Tensor.ones(2), lambda: Tensor.eye(2), lambda: Tensor.full((2,), 0.5),
-                 lambda: Tensor.arange(2.0), lambda: Tensor.linspace(0, 1, 2)):
+    for make in (
+        lambda: Tensor.zeros(2),
+        lambda: Tensor.ones(2),
+        lambda: Tensor.eye(2),
+        lambda: Tensor.full((2,), 0.5),
+        lambda: Tensor.arange(2.0),
+        lambda: Tensor.linspace(0, 1, 2),
+    ):
         a, b = make(), make()
         assert [g.sum().item() for g in (a + b).sum().gradient(a, b)] == [a.numel()] * 2
 

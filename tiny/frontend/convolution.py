@@ -23,7 +23,7 @@ def per_axis(value, count: int, name: str) -> tuple[int, ...]:
 
 
 def padding_pairs(padding, count: int, name: str) -> list[tuple[int, int]]:
-    """(before, after) of each spatial axis from one number, one an axis, or torch's flat list, last axis first."""
+    """(before, after) of each spatial axis, from a number, one an axis, or torch's list, last axis first."""
     if isinstance(padding, int):
         return [(padding, padding)] * count
     padding = tuple(padding)
@@ -58,25 +58,25 @@ class Convolution:
         if len(self.shape) == len(weight.shape) - 1:
             return self.unsqueeze(0).conv2d(weight, bias, groups, stride, dilation, padding, dtype).squeeze(0)
         self._check_channels(weight, groups, weight.shape[1] * groups, "conv2d")
-        strides, dilations = per_axis(stride, len(kernel), "conv2d"), per_axis(dilation, len(kernel), "conv2d")
+        strides, dilations = (per_axis(value, len(kernel), "conv2d") for value in (stride, dilation))
         pairs = _named_padding(padding, kernel, strides, dilations)
         out_dtype = least_upper(self.dtype, weight.dtype) if dtype is None else to_dtype(dtype)
         padded = pad(self.node, [(0, 0), (0, 0), *pairs])
         for k, (size, dilation_, whole) in enumerate(zip(kernel, dilations, padded.shape[2:], strict=True)):
             if not isinstance(whole, Node) and whole < dilation_ * (size - 1) + 1:
-                raise ValueError(f"conv2d: a kernel of {size} taps {dilation_} apart is larger than axis {k + 2} "
-                                 f"of the input {self.shape}, {whole} with its padding")
+                raise ValueError(f"conv2d: a kernel of {size} taps {dilation_} apart is larger than axis "
+                                 f"{k + 2} of the input {self.shape}, {whole} with its padding")
         result = _convolve(padded, weight.node, groups, strides, dilations, out_dtype)
         return self._with_bias(self._wrap(result), bias)
 
     def _check_channels(self, weight, groups: int, channels: int, name: str) -> None:
         if len(self.shape) != len(weight.shape):
-            raise ValueError(f"{name}: an input of shape {self.shape} and a weight of shape {weight.shape} have "
-                             "different numbers of axes")
+            raise ValueError(f"{name}: an input of shape {self.shape} and a weight of shape {weight.shape} "
+                             "have different numbers of axes")
         if self.shape[1] != channels or weight.shape[0] % groups:
-            raise ValueError(f"{name}: an input of shape {self.shape} and a weight of shape {weight.shape} do not "
-                             f"fit with groups={groups}: the input must have {channels} channels, and the "
-                             "weight's first axis be a multiple of groups")
+            raise ValueError(f"{name}: an input of shape {self.shape} and a weight of shape {weight.shape} "
+                             f"do not fit with groups={groups}: the input must have {channels} channels, and "
+                             "the weight's first axis be a multiple of groups")
 
     def _with_bias(self, result, bias):
         if bias is None:
@@ -122,14 +122,15 @@ class Convolution:
     def interpolate(self, size=None, mode: str = "linear", align_corners: bool = False, scale_factor=None):
         """The last axes resized to `size`, or by scale_factor.
 
-        mode: "nearest", "nearest-exact", "linear" (in any number of axes; "bilinear" and "trilinear" are the same).
+        mode: "nearest", "nearest-exact", or "linear" in any number of axes (also "bilinear", "trilinear").
         """
         linear = mode in ("linear", "bilinear", "trilinear")
         if not linear and mode not in ("nearest", "nearest-exact"):
             raise ValueError(f'interpolate: mode={mode!r}; it is "linear", "nearest" or "nearest-exact"')
         if size is None:
             axes = self.shape[2:]
-            factors = axes and (scale_factor if isinstance(scale_factor, tuple | list) else (scale_factor,) * len(axes))
+            one = isinstance(scale_factor, int | float)
+            factors = (scale_factor,) * len(axes) if one else scale_factor
             size = tuple(int(extent * factor) for extent, factor in zip(axes, factors, strict=True))
         sizes = (size,) * (len(self.shape) - 2) if isinstance(size, int) else tuple(size)
         result = self if self.dtype.is_float or not linear else self.float()

@@ -94,15 +94,15 @@ class Core:
     def lazy_node(self) -> Node | None:
         """The value if it has not been computed and would be lost by a write; a view reads its root anew."""
         node = self._node
-        if node.op is ops.BUFFER or node.op is ops.CONST or (self._base is not None and self._base[0]() is not None):
-            return None
-        return node
+        follows = self._base is not None and self._base[0]() is not None
+        return None if follows or node.op is ops.BUFFER or node.op is ops.CONST else node
 
     def settle(self, node: Node) -> None:
-        """Take the computed value. The way back to what it came from stays open where gradients may need it."""
+        """Take the computed value. Where gradients may need it, the way to what it came from stays open."""
         lazy, self._node = self._node, node
-        if lazy is not node and node.dtype.is_float and (id(self) in leaves or history.depends_on(lazy, _tracked())):
-            history.remember(lazy, node)
+        if lazy is not node and node.dtype.is_float:
+            if id(self) in leaves or history.depends_on(lazy, _tracked()):
+                history.remember(lazy, node)
 
     @node.setter
     def node(self, node: Node) -> None:

@@ -33,8 +33,8 @@ def _kept_constant(value, dtype: DType) -> Node:
 
 
 def number(value, dtype: DType) -> Node:
-    """A constant node; the usual ones are kept, but not zeros: 0.0 and -0.0 are one key."""
-    return _kept_constant(value, dtype) if value else const(value, dtype)
+    """A constant node; the usual ones are kept, but not float zeros: 0.0 and -0.0 are one key."""
+    return _kept_constant(value, dtype) if value or type(value) is not float else const(value, dtype)
 
 
 def cast(node: Node, dtype: DType) -> Node:
@@ -298,9 +298,9 @@ class Elementwise:
             a, b = number(x, dtype), number(y, dtype)
         else:
             a, b = self._lift(x)._pair(y, "where")
-        shapes = [node.shape for node in (condition, a, b) if node.shape]
-        if any(shape != shapes[0] for shape in shapes):
-            shape = broadcast_shape("where", *shapes)
+        outer, inner = condition.shape, a.shape or b.shape
+        if outer != inner and outer and inner:
+            shape = broadcast_shape("where", outer, inner)
             condition, a, b = (broadcast(node, shape) if node.shape else node for node in (condition, a, b))
         return self._wrap(Node(ops.WHERE, None, (condition, a, b)))
 

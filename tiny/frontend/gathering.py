@@ -1,7 +1,7 @@
 """Reading and writing along an axis by tensors of places, and by masks.
 
-A place that is outside reads 0, and a write to it is left out; in checked mode (CHECK=1) it is an error. Places
-are counted from the front only. Where a place is written twice, the last write stays.
+A place that is outside reads 0, and a write to it is left out; in checked mode (CHECK=1) it is an error.
+Places are counted from the front only. Where a place is written twice, the last write stays.
 """
 import math
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from tiny.frontend.core import Core
 from tiny.frontend.elementwise import number
+from tiny.frontend.graph import positions
 from tiny.frontend.shaping import expand, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
@@ -23,25 +24,25 @@ class Gathering:
     """Gathering and scattering of Tensor."""
 
     def _positions(self, dim: int, index) -> Node:
-        """For each element of `index`, the place in the flattened self that it means along axis dim; -1 outside."""
+        """For each element of `index`, the place in the flattened self that it means along an axis, or -1."""
         shape, own = index.shape, self.shape
-        longer = [k for k, (size, whole) in enumerate(zip(shape, own, strict=False)) if size > whole and k != dim]
+        sizes = enumerate(zip(shape, own, strict=False))
+        longer = [k for k, (size, whole) in sizes if size > whole and k != dim]
         if len(shape) != len(own) or longer:
-            raise IndexError(f"gather, scatter: an index of shape {shape} for axis {dim} of a tensor of shape "
-                             f"{own}; it needs as many axes, none but that one longer")
+            raise IndexError(f"gather, scatter: an index of shape {shape} for axis {dim} of a tensor of "
+                             f"shape {own}; it needs as many axes, none but that one longer")
         wide = dtypes.int64 if self.numel() >= 2**31 else dtypes.int32
         along = index.cast(wide)
         total = None
-        for k, size in enumerate(shape):
+        for k in range(len(shape)):
             stride = math.prod(own[k + 1:])
-            line = along if k == dim else self._wrap(expand(reshape(
-                Node(ops.IOTA, wide, (), size), tuple(size if j == k else 1 for j in range(len(shape)))), shape))
+            line = along if k == dim else self._wrap(positions(shape, k, wide))
             term = line * stride if stride != 1 else line
             total = term if total is None else total + term
         return ((along >= 0) & (along < own[dim])).where(total, -1).node
 
     def gather(self, dim: int, index):
-        """For each element of `index` the one of self there along the axis, at the same place in other axes."""
+        """For each element of `index` the one of self there along the axis, in the same place otherwise."""
         index = self._lift(index)
         if not self.shape:
             return self.reshape(1).gather(0, index.reshape(1)).reshape(())
@@ -56,8 +57,8 @@ class Gathering:
         if isinstance(src, Core):
             smaller = [a for a, b in zip(src.shape, index.shape, strict=False) if a < b]
             if len(src.shape) != len(index.shape) or smaller:
-                raise ValueError(f"scatter: a source of shape {src.shape} for an index of shape {index.shape}; "
-                                 "it must be at least as large")
+                raise ValueError(f"scatter: a source of shape {src.shape} for an index of shape "
+                                 f"{index.shape}; it must be at least as large")
             updates = src.shrink([(0, size) for size in index.shape]).cast(base.dtype).node
         else:
             updates = expand(number(src, base.dtype), index.shape)
@@ -71,7 +72,7 @@ class Gathering:
         reduce: "add" or "multiply" combines with what is there; without it the last write to a place stays.
         """
         if reduce not in (None, "add", "multiply"):
-            raise ValueError(f'scatter: reduce={reduce!r}; it is None, "add" or "multiply"; or scatter_reduce')
+            raise ValueError(f'scatter: reduce={reduce!r}; it is None, "add" or "multiply"')
         row = None if reduce is None else _REDUCTIONS[reduce]
         dim = self._axis(dim, "scatter")
         return self._wrap(self._scattered(self.node, dim, self._lift(index), src, row))
@@ -86,7 +87,7 @@ class Gathering:
         include_self=False: what self holds in a place that is written to does not count.
         """
         if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-            raise ValueError(f'scatter_reduce: reduce={reduce!r}; it is "sum", "prod", "mean", "amax", "amin"')
+            raise ValueError(f'scatter_reduce: reduce={reduce!r}; "sum", "prod", "mean", "amax" or "amin"')
         dim, index, row = self._axis(dim, "scatter_reduce"), self._lift(index), _REDUCTIONS[reduce]
         base = self
         if not include_self:

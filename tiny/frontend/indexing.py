@@ -1,9 +1,9 @@
 """Reading and writing by index.
 
 Integers, slices, None and Ellipsis make views, which can be written to. Lists, arrays and integer tensors
-take elements, negative ones counted from the end; several broadcast against each other. Their axes stand where
-the first one was when they are next to each other, else in front; integers are applied before, as torch does.
-A bool mask takes the elements where it is true: how many is computed at once.
+take elements, negative ones counted from the end; several broadcast against each other. Their axes stand
+where the first one was when they are next to each other, else in front; integers are applied before, as torch
+does. A bool mask takes the elements where it is true: how many is computed at once.
 
 An index that is outside: an IndexError where Python knows it (integers, lists, arrays). Where only the device
 does (tensors), reading gives 0 and a write is left out; in checked mode (CHECK=1) it is an error there too.
@@ -67,7 +67,7 @@ class Indexing:
             if isinstance(item, np.ndarray) and not item.size:
                 item = item.astype(np.int64)
         if isinstance(item, bool | np.bool_):
-            raise IndexError(f"index {item}: one truth value indexes nothing; use a mask of the tensor's shape")
+            raise IndexError(f"index {item}: one truth value is no index; use a mask of the tensor's shape")
         if isinstance(item, np.ndarray) and item.dtype.kind not in "iub":
             raise IndexError(f"index of type {item.dtype}: only integers and bool can index")
         if isinstance(item, Core) and item.dtype.is_float:
@@ -161,12 +161,13 @@ class Indexing:
         moved = permute(target._value_to_write(value),
                         [*range(front, front + ndim), *range(front), *range(front + ndim, len(shape))])
         count = prod(index.shape)
-        written = Node(ops.SCATTER, None, (flat, reshape(index, (count,)), reshape(moved, (count, *rest))), None)
+        operands = (flat, reshape(index, (count,)), reshape(moved, (count, *rest)))
+        written = Node(ops.SCATTER, None, operands, None)
         back = sorted(range(len(order)), key=order.__getitem__)
         return self._wrap(permute(reshape(written, tuple(self.shape[axis] for axis in order)), back))
 
     def _set_by_mask(self, index, value) -> bool:
-        """Write one number where a mask over the first axes is true; False if the index or value is another."""
+        """Write one number where a mask over the first axes is true; False if it is another kind of write."""
         mask = index
         if isinstance(index, np.ndarray) and index.dtype.kind == "b":
             mask = self._lift(index)
@@ -192,8 +193,8 @@ def _slice_of(item: slice, size) -> tuple:
         return (start, count, step) if count else (0, 0, 1)
     if item.step not in (None, 1):
         raise IndexError(f"index {item}: a slice with symbolic places has the step 1")
-    start, stop = (default if value is None else value if isinstance(value, Node) or value >= 0 else value + size
-                   for value, default in ((item.start, 0), (item.stop, size)))
+    start, stop = (0 if item.start is None else item.start), (size if item.stop is None else item.stop)
+    start, stop = (at if isinstance(at, Node) or at >= 0 else at + size for at in (start, stop))
     return start, stop - start, 1
 
 

@@ -4,19 +4,10 @@ import string
 from tiny.frontend.core import Core
 from tiny.frontend.elementwise import cast
 from tiny.frontend.hostdata import to_dtype
-from tiny.frontend.shaping import broadcast, broadcast_shape, expand, permute, reshape
+from tiny.frontend.shaping import broadcast, broadcast_shape, expand, permute, reshape, same_size
 from tiny.ir import ops
-from tiny.ir.dtype import DType, accumulator_dtype, least_upper
-from tiny.ir.integer import equal
+from tiny.ir.dtype import accumulator_dtype, least_upper
 from tiny.ir.node import Node
-
-
-def contract(a: Node, b: Node, axes: tuple[int, ...], dtype: DType) -> Node:
-    """The sum of a * b, broadcast, over axes, which stay as size 1. Small floats multiply in float32."""
-    wide = accumulator_dtype(dtype)
-    shape = broadcast_shape("product", a.shape, b.shape)
-    product = Node(ops.MUL, None, (expand(cast(a, wide), shape), expand(cast(b, wide), shape)))
-    return cast(Node(ops.REDUCE, None, (product,), (ops.ADD, axes)), dtype)
 
 
 class Linalg:
@@ -33,19 +24,22 @@ class Linalg:
             raise ValueError(f"matmul: shapes {a.shape} and {b.shape}: a number is no matrix; use *")
         result_dtype = least_upper(a.dtype, b.dtype) if dtype is None else to_dtype(dtype)
         inner = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
-        if not equal(a.shape[-1], inner):
+        if not same_size(a.shape[-1], inner):
             raise ValueError(f"matmul: shapes {a.shape} and {b.shape}: the last axis of the first has the "
                              f"size {a.shape[-1]}, the axis it meets in the second has {inner}")
         matrix = reshape(a, (1, *a.shape)) if len(a.shape) == 1 else a
         turned = reshape(b, (1, *b.shape)) if len(b.shape) == 1 else permute(
             b, (*range(len(b.shape) - 2), len(b.shape) - 1, len(b.shape) - 2))
-        batch = broadcast_shape("matmul", matrix.shape[:-2], turned.shape[:-2])
+        first_batch, second_batch = matrix.shape[:-2], turned.shape[:-2]
+        batch = broadcast_shape("matmul", first_batch, second_batch)
         m, k, n = matrix.shape[-2], matrix.shape[-1], turned.shape[-2]
-        rows = reshape(broadcast(matrix, (*batch, m, k)), (*batch, m, 1, k))
-        columns = reshape(broadcast(turned, (*batch, n, k)), (*batch, 1, n, k))
-        total = contract(rows, columns, (len(batch) + 2,), result_dtype)
+        shape = (*batch, m, n, k)
+        wide = accumulator_dtype(result_dtype)
+        rows = broadcast(reshape(cast(matrix, wide), (*first_batch, m, 1, k)), shape)
+        columns = broadcast(reshape(cast(turned, wide), (*second_batch, 1, n, k)), shape)
+        total = Node(ops.REDUCE, None, (Node(ops.MUL, None, (rows, columns)),), (ops.ADD, (len(batch) + 2,)))
         kept = (*batch, *((m,) if len(a.shape) > 1 else ()), *((n,) if len(b.shape) > 1 else ()))
-        return self._wrap(reshape(total, kept))
+        return self._wrap(cast(reshape(total, kept), result_dtype))
 
     dot = matmul
     mm = bmm = mv = matmul
@@ -104,9 +98,9 @@ def _sizes_of_names(formula: str, pairs: list[tuple[Core, str]]) -> dict:
     for tensor, names in pairs:
         for name, size in zip(names, tensor.shape, strict=True):
             known = sizes.get(name, 1)
-            if equal(known, 1):
+            if same_size(known, 1):
                 sizes[name] = size
-            elif not equal(size, 1) and not equal(size, known):
+            elif not same_size(size, 1) and not same_size(size, known):
                 raise ValueError(f"einsum {formula!r}: the axis {name!r} has the sizes {known} and {size}")
     return sizes
 

@@ -7,7 +7,7 @@ import itertools
 
 from tiny.frontend.core import Core
 from tiny.frontend.creation import shape_from
-from tiny.frontend.shaping import broadcast_shape, expand, on_axis, pad, reshape
+from tiny.frontend.shaping import broadcast_shape, expand, on_axis, pad, reshape, same_size
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes, least_upper
 from tiny.ir.integer import Integer, bounds, equal, prod
@@ -59,7 +59,7 @@ class Movement:
         wanted = shape_from((wanted,))
         if wanted == own:
             return self
-        if not equal(prod(wanted), count):
+        if not same_size(prod(wanted), count):
             raise ValueError(f"reshape: {own} does not go into {wanted}: {count} elements")
         return self._view(ops.RESHAPE, wanted)
 
@@ -106,7 +106,7 @@ class Movement:
         target = tuple(size if new is None or (not isinstance(new, Node) and new == -1) else new
                        for size, new in zip(padded, wanted, strict=True))
         for k, (size, new) in enumerate(zip(padded, target, strict=True)):
-            if not equal(size, new) and not equal(size, 1):
+            if not same_size(size, new) and not same_size(size, 1):
                 raise ValueError(f"expand: {own} does not expand to {wanted}: axis {k} has {size} elements, "
                                  "not 1")
         result = self if padded == own else self._view(ops.RESHAPE, padded)
@@ -274,8 +274,8 @@ class Movement:
         dim = first._axis(dim if axis is None else axis, "cat")
         for tensor in tensors[1:]:
             pairs = list(itertools.zip_longest(first.shape, tensor.shape))
-            if any(None in pair or (k != dim and not equal(*pair)) for k, pair in enumerate(pairs)):
-                raise ValueError(f"cat: shapes {first.shape} and {tensor.shape} may differ in axis {dim} only")
+            if any(None in pair or (k != dim and not same_size(*pair)) for k, pair in enumerate(pairs)):
+                raise ValueError(f"cat: shapes {first.shape} and {tensor.shape} differ beside axis {dim}")
         if len(tensors) == 1:
             return first
         dtype = least_upper(*(tensor.dtype for tensor in tensors))

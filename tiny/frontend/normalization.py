@@ -7,7 +7,7 @@ class Normalization:
     """Normalisation of Tensor."""
 
     def layernorm(self, axis=-1, eps: float = 1e-5):
-        """(self - mean) / sqrt(variance + eps) over the axes; the variance is that of the whole, uncorrected."""
+        """(self - mean) / sqrt(variance + eps) over the axes, the variance with correction 0."""
         wide = self.cast(accumulator_dtype(self.dtype))
         distance = wide - wide.mean(axis, keepdim=True)
         return (distance * (distance.square().mean(axis, keepdim=True) + eps).rsqrt()).cast(self.dtype)
@@ -18,7 +18,7 @@ class Normalization:
         return (wide * (wide.square().mean(axis, keepdim=True) + eps).rsqrt()).cast(self.dtype)
 
     def batchnorm(self, weight, bias, mean, invstd, axis=1):
-        """(self - mean) * invstd * weight + bias, each of them along the axes; weight and bias may be None."""
+        """(self - mean) * invstd * weight + bias, each along the axes; weight and bias may be None."""
         axes = self._axes(axis, "batchnorm")
         shape = tuple(size if k in axes else 1 for k, size in enumerate(self.shape))
         result = self - self._lift(mean).reshape(shape)

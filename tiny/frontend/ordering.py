@@ -1,9 +1,11 @@
 """Sorting. Stable; NaN counts as larger than everything; -0.0 and 0.0 are equal.
 
-Elements become unsigned keys in the same order. A short axis is ranked by counting, for each element, those that go
-before it; a long one is sorted digit by digit: a running count of each digit gives each element its place.
+Elements become unsigned keys in the same order. A short axis is ranked by counting, for each element, those
+that go before it; a long one is sorted digit by digit: a running count of each digit gives each element its
+place.
 """
 from tiny.frontend.elementwise import number
+from tiny.frontend.graph import positions
 from tiny.frontend.shaping import expand
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
@@ -32,14 +34,15 @@ class Ordering:
         dim = self._axis(dim, "argsort")
         size = self.shape[dim]
         if isinstance(size, Node):
-            raise ValueError(f"sort: axis {dim} of {self.shape} has a symbolic size; shrink it to a fixed one")
+            raise ValueError(f"sort: axis {dim} of {self.shape} has a symbolic size; pad it to a fixed one")
         last = self.transpose(dim, -1)
         keys = last._sort_keys(descending).reshape(prod(last.shape[:-1]), size)
         order = keys._order_by_rank() if size <= RANKED_AXIS else keys._order_by_digits(self._key_bits())
         return order.reshape(last.shape).transpose(dim, -1)
 
-    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True, *, sorted: bool = True) -> tuple:
-        """(the k largest or smallest elements along an axis in order, their places, int32)."""
+    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True, *,
+             sorted: bool = True) -> tuple:
+        """(the k largest or smallest elements along an axis, their places, int32); always in order."""
         dim = self._axis(dim, "topk")
         if not 0 <= k <= self.shape[dim]:
             raise ValueError(f"topk: {k} of the {self.shape[dim]} elements along axis {dim} of {self.shape}")
@@ -83,15 +86,14 @@ class Ordering:
         count = rows * size
         wide = dtypes.int64 if count >= 2**31 else dtypes.int32
         start_of_row = self._wrap(Node(ops.IOTA, wide, (), rows)).unsqueeze(1) * size
-        order = self._wrap(expand(Node(ops.RESHAPE, None, (Node(ops.IOTA, dtypes.int32, (), size),), (1, size)),
-                                  (rows, size)))
+        order = self._wrap(positions((rows, size), 1))
         digits = self._wrap(Node(ops.IOTA, self.dtype, (), 1 << DIGIT_BITS)).reshape(1, -1, 1)
         keys = self.contiguous()
         for shift in range(0, bits, DIGIT_BITS):
             digit = (keys >> shift) & ((1 << DIGIT_BITS) - 1)
             member = digit.unsqueeze(1).eq(digits).cast(dtypes.int32)      # (row, digit, element)
             upto = member.reshape(rows, -1).cumsum(1).reshape(member.shape)
-            # elements with smaller digits come first, then equal ones before this: both are in the running count
+            # the running count holds both what comes first: smaller digits, and equal ones before this
             place = (member * upto).sum(1) - 1
             target = (place.cast(wide) + start_of_row).flatten().node
             keys = self._moved_to(target, keys)

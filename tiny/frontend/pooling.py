@@ -17,7 +17,7 @@ class Pooling:
 
     def _pool_plan(self, kernel_size, stride, dilation, padding, ceil_mode: bool, name: str) -> tuple:
         """(kernel, strides, dilations, (before, after) pairs, further elements after for ceil_mode)."""
-        kernel = per_axis(kernel_size, 2, name) if isinstance(kernel_size, int) else tuple(kernel_size)
+        kernel = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
         count = len(kernel)
         strides = kernel if stride is None else per_axis(stride, count, name)
         dilations = per_axis(dilation, count, name)
@@ -25,12 +25,13 @@ class Pooling:
         if len(self.shape) < count:
             raise ValueError(f"{name}: a kernel of {kernel} on a tensor of shape {self.shape}: too few axes")
         more = []
-        for k, (size, step, apart, (before, after)) in enumerate(zip(kernel, strides, dilations, pairs, strict=True)):
-            extent = self.shape[len(self.shape) - count + k]
+        extents = self.shape[len(self.shape) - count:]
+        for extent, size, step, apart, (before, after) in zip(
+                extents, kernel, strides, dilations, pairs, strict=True):
             reach = extent + before + after - apart * (size - 1) - 1
             if reach < 0:
-                raise ValueError(f"{name}: a kernel of {kernel} on a tensor of shape {self.shape} with padding "
-                                 f"{pairs}: larger than the axis of {extent}")
+                raise ValueError(f"{name}: a kernel of {kernel} on a tensor of shape {self.shape} with "
+                                 f"padding {pairs}: larger than the axis of {extent}")
             last = -(-reach // step) * step if ceil_mode else reach
             if ceil_mode and last >= extent + before:        # a window may not start in the padding behind
                 last -= step
@@ -92,12 +93,13 @@ class Pooling:
 
     def max_unpool2d(self, indices, kernel_size=(2, 2), stride=None, dilation=1, padding=0, output_size=None):
         """The elements put back at the places that max_pool2d returned, zeros elsewhere."""
-        kernel = per_axis(kernel_size, 2, "max_unpool2d") if isinstance(kernel_size, int) else tuple(kernel_size)
+        kernel = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
         count = len(kernel)
         lead = len(self.shape) - count
         if output_size is None:
             strides = kernel if stride is None else per_axis(stride, count, "max_unpool2d")
-            dilations, pairs = per_axis(dilation, count, "max_unpool2d"), padding_pairs(padding, count, "max_unpool2d")
+            dilations = per_axis(dilation, count, "max_unpool2d")
+            pairs = padding_pairs(padding, count, "max_unpool2d")
             output_size = [(size - 1) * step - before - after + apart * (taps - 1) + 1
                            for size, step, apart, taps, (before, after)
                            in zip(self.shape[lead:], strides, dilations, kernel, pairs, strict=True)]

@@ -13,7 +13,7 @@ class Rearrange:
     """Patterned movement of Tensor."""
 
     def unfold(self, dim: int, size: int, step: int = 1):
-        """Windows along an axis, `step` apart: it becomes their number, a new last axis holds each. A view."""
+        """Windows along an axis, `step` apart: it becomes their number, a new last axis holds each."""
         dim = self._axis(dim, "unfold")
         if size < 0 or step <= 0 or size > self.shape[dim]:
             raise ValueError(f"unfold: windows of {size} every {step} do not fit axis {dim} of {self.shape}")
@@ -121,7 +121,7 @@ class Rearrange:
             dots = [f"...{k}" for k in range(len(self.shape) - len(before) + 1)]
             before, after = _spread(before, dots), _spread(after, dots)
         if len(before) != len(self.shape):
-            raise ValueError(f"rearrange {formula!r}: {len(before)} axes are named, the tensor is {self.shape}")
+            raise ValueError(f"rearrange {formula!r}: {len(before)} axes named, the tensor is {self.shape}")
         known = dict(sizes)
         for group, size in zip(before, self.shape, strict=True):
             unknown = [name for name in group if name not in known]

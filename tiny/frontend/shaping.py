@@ -3,6 +3,7 @@
 Whatever does nothing is left out, but no node is skipped over: a user may hold the tensor in between and ask
 for a gradient by it, so a reshape of a reshape stays two nodes (the scheduler folds them).
 """
+import functools
 import itertools
 from collections.abc import Sequence
 
@@ -41,7 +42,8 @@ def permute(a: Node, order: Sequence[int]) -> Node:
 def shrink(a: Node, ranges: Sequence[tuple[Integer, Integer]]) -> Node:
     """arg: (start, stop) for each axis, already checked."""
     ranges = tuple(ranges)
-    if all(equal(start, 0) and equal(stop, size) for (start, stop), size in zip(ranges, a.shape, strict=True)):
+    pairs = zip(ranges, a.shape, strict=True)
+    if all(same_size(start, 0) and same_size(stop, size) for (start, stop), size in pairs):
         return a
     return Node(ops.SHRINK, None, (a,), ranges)
 
@@ -58,15 +60,21 @@ def pad(a: Node, amounts: Sequence[tuple[Integer, Integer]], value: float = 0) -
     return Node(ops.WHERE, None, (pad(expand(const(True, ops.dtypes.bool), a.shape), amounts), padded, fill))
 
 
+def same_size(a: Integer, b: Integer) -> bool:
+    """Whether two sizes are equal whatever the variables in them."""
+    return a == b or ((isinstance(a, Node) or isinstance(b, Node)) and equal(a, b))
+
+
+@functools.lru_cache(4096)
 def broadcast_shape(name: str, *shapes: Shape) -> Shape:
     """The shape that all of `shapes` grow to by numpy's rule; ValueError where they do not."""
     result = []
     for sizes in itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         size: Integer = 1
         for other in sizes:
-            if equal(size, 1):
+            if same_size(size, 1):
                 size = other
-            elif not equal(other, 1) and not equal(size, other):
+            elif not same_size(other, 1) and not same_size(size, other):
                 listed = " and ".join(map(str, shapes))
                 raise ValueError(f"{name}: shapes {listed} do not broadcast: axis {-1 - len(result)} has the "
                                  f"sizes {size} and {other}; one must be 1, or both equal")

@@ -16,6 +16,8 @@ and reads `self.node`, the lazy value as an immutable node. A classmethod that m
 same way. To add a subject, write its mixin in a file of its own and name it in the list of bases below.
 """
 from tiny.frontend.activation import Activation
+from tiny.frontend.attention import Attention
+from tiny.frontend.autograd import Autograd
 from tiny.frontend.convolution import Convolution
 from tiny.frontend.core import Core
 from tiny.frontend.creation import Creation
@@ -24,16 +26,20 @@ from tiny.frontend.functions import Functions
 from tiny.frontend.gathering import Gathering
 from tiny.frontend.indexing import Indexing
 from tiny.frontend.linalg import Linalg
+from tiny.frontend.losses import Losses
 from tiny.frontend.movement import Movement
 from tiny.frontend.normalization import Normalization
 from tiny.frontend.ordering import Ordering
 from tiny.frontend.pooling import Pooling
+from tiny.frontend.random import Random
 from tiny.frontend.rearrange import Rearrange
 from tiny.frontend.reduce import Reduce
 from tiny.frontend.scan import Scan
+from tiny.frontend.training import Training
 
 
 class Tensor(
-        Creation, Elementwise, Functions, Activation, Movement, Rearrange, Indexing, Gathering, Reduce, Scan,
-        Linalg, Convolution, Pooling, Ordering, Normalization, Core):
+        Creation, Random, Elementwise, Functions, Activation, Movement, Rearrange, Indexing, Gathering,
+        Reduce, Scan, Linalg, Convolution, Pooling, Ordering, Normalization, Attention, Losses,
+        Autograd, Training, Core):
     """A lazy array: operations build a graph; .numpy(), .tolist(), .item() and .realize() compute it."""

@@ -58,10 +58,14 @@ class Barrier(Command, op=6, dwords=2):
     """Nothing: commands of this queue never overlap. Kept so that a trace shows what was asked for."""
 
 
-class ProgramRecord(Struct, dwords=4):
-    """What Execute.program points to. entry: the kernel; launches: how often it has finished."""
+class ProgramRecord(Struct, dwords=6):
+    """What Execute.program points to.
+
+    entry: the kernel; launches: how often it has finished; ticks: how long it took the last time.
+    """
     entry = u64(0)
     launches = u64(2)
+    ticks = u64(4)
 
 
 class State(Struct, dwords=192):

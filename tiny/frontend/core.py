@@ -17,7 +17,7 @@ from tiny.frontend import history, hostdata
 from tiny.frontend.shaping import broadcast, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
-from tiny.ir.integer import Integer, equal, evaluate, prod
+from tiny.ir.integer import Integer, bounds, equal, evaluate, prod
 from tiny.ir.node import Node, const
 
 _new = object.__new__
@@ -68,12 +68,12 @@ class Core:
 
     @classmethod
     def _constant_leaf(cls, node: Node, device: str | None = None, requires_grad: bool | None = None):
-        """A leaf that holds no data. Each has a node of its own, so that gradients tell equal ones apart."""
+        """A leaf that holds no data. Each has a node of its own, so that gradients, and captured functions,
+        tell equal ones apart.
+        """
         if device is not None and runtime.canonical_device(device) != runtime.default_device():
             node = Node(ops.COPY, None, (node,), runtime.canonical_device(device))
-        if node.dtype.is_float:
-            node = Node(ops.DETACH, None, (node,), next(_serial))
-        return cls._leaf(node, requires_grad)
+        return cls._leaf(Node(ops.DETACH, None, (node,), next(_serial)), requires_grad)
 
     @classmethod
     def _lift(cls, value):
@@ -134,6 +134,11 @@ class Core:
     def shape(self) -> tuple:
         """Sizes of the axes: ints, or symbolic integers."""
         return self._node.shape if self._base is None else self.node.shape
+
+    @property
+    def max_shape(self) -> tuple[int, ...]:
+        """The shape with every symbolic size at its largest."""
+        return tuple(bounds(size)[1] for size in self.shape)
 
     @property
     def dtype(self) -> DType:

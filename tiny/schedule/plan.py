@@ -61,6 +61,8 @@ def structure(order: Sequence[Node], inputs: frozenset | set | dict = frozenset(
             key.append(node)
         elif op is ops.BIND:
             key.append(node.src[0])
+        elif op is ops.DETACH or op is ops.CONTIGUOUS:       # their argument only tells equal ones apart
+            key.append((op, node.dtype, number[node.src[0]]))
         elif node.arg is None or op.level == ops.SHARED:
             key.append((op, node.dtype, node.arg, *[number[s] for s in node.src]))
         else:

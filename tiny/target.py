@@ -10,6 +10,7 @@ class Target:
     arch         instruction set and its version: x86_64, aarch64, gfx1100
     dialect      the dialect in tiny.render that speaks to it: c, amdgcn, nvptx, metal
     lanes        bytes of a vector register (CPU), or lanes of a wave (GPU)
+    work_items   most work-items of a group; 1 where a group is one thread of a processor
     threads      workers that run groups of one command at the same time
     local_bytes  memory local to a group; 0 where groups use ordinary memory
     max_buffers  arguments a kernel may have
@@ -23,6 +24,7 @@ class Target:
     dialect: str = "c"
     lanes: int = 16
     threads: int = 1
+    work_items: int = 1
     local_bytes: int = 0
     max_buffers: int = 1 << 16
     index_bits: int = 64
@@ -36,6 +38,6 @@ class Target:
     @property
     def key(self) -> str:
         """Everything that may change a kernel, as text that is the same in every process."""
-        numbers = (self.lanes, self.threads, self.local_bytes, self.index_bits)
+        numbers = (self.lanes, self.threads, self.work_items, self.local_bytes, self.index_bits)
         return " ".join((self.name, self.arch, self.dialect, *map(str, numbers), self.compiler,
                          ",".join(sorted(self.features))))

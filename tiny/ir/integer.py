@@ -14,6 +14,7 @@ from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node, const, toposort
 
 Integer = int | Node
+COUNTERS = frozenset((ops.RANGE, ops.LOOP, ops.GROUP, ops.ITEM))   # from 0 to their operand - 1
 _set = object.__setattr__
 _PYTHON_OPERATOR = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.IDIV: "//", ops.MOD: "%"}
 
@@ -292,7 +293,7 @@ def _bounds_of(node: Node) -> tuple[int, int]:
         return node.arg[1], node.arg[2]
     if op is ops.BIND:
         return node.src[0].arg[1], node.src[0].arg[2]
-    if op in (ops.RANGE, ops.LOOP, ops.GROUP):
+    if op in COUNTERS:
         return 0, max(bounds(node.src[0])[1] - 1, 0)
     if op is ops.LANES:
         return 0, node.arg - 1
@@ -395,7 +396,7 @@ def substitute(value: Integer, replacements: dict[Node, Integer]) -> Integer:
 
 
 def _rebuild(node: Node, src: Sequence[Integer]) -> Integer:
-    if node.op in (ops.RANGE, ops.LOOP, ops.GROUP) or node.dtype is not dtypes.index:
+    if node.op in COUNTERS or node.dtype is not dtypes.index:
         return node
     if all(a is b for a, b in zip(src, node.src, strict=True)):
         return node if node.op is not ops.BIND else node

@@ -388,6 +388,8 @@ GROUP = op(
     shape=scalar,
     doc="the number of this group, 0 to its operand - 1; opens the body that runs once a group",
 )
+ITEM = op("ITEM", level=KERNEL, operands=1, dtype=position, shape=scalar,
+          doc="the number of this work-item in its group, 0 to its operand - 1; all items of a group run together")
 LOOP = op(
     "LOOP",
     level=KERNEL,

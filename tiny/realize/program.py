@@ -16,7 +16,7 @@ from tiny.realize.counters import GlobalCounters
 from tiny.render import dialects
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower
-from tiny.schedule import heuristic
+from tiny.schedule import gpu, heuristic
 from tiny.schedule.axes import merge_axes
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import LOOP, Loop, Schedule, reduced_axes
@@ -70,19 +70,25 @@ class Prepared:
     schedule: Schedule
     variables: tuple[Node, ...]
     groups: Integer
+    threads: int
     operations: Integer
 
 
 def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) -> Prepared:
     """Schedule, lower and render one kernel. plain: loops as they come, without the heuristics."""
     merged = merge_axes(kernel)
-    schedule = plain_schedule(merged) if plain else heuristic.choose(merged, target)
+    schedule = plain_schedule(merged) if plain else _choose(merged, target)
     lowered = lower(merged, schedule, decompose)
     variables = tuple(sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg))
     name = kernel_name(merged)
     render = dialects.named(target.dialect).render
-    source = render(name, lowered.instructions, pointer_types(kernel, pointers), variables)
-    return Prepared(name, source, schedule, variables, lowered.groups, _operations(kernel))
+    threads = () if lowered.threads == 1 else (lowered.threads,)
+    source = render(name, lowered.instructions, pointer_types(kernel, pointers), variables, *threads)
+    return Prepared(name, source, schedule, variables, lowered.groups, lowered.threads, _operations(kernel))
+
+
+def _choose(kernel: Kernel, target: Target) -> Schedule:
+    return gpu.choose(kernel, target) if target.work_items > 1 else heuristic.choose(kernel, target)
 
 
 def plain_schedule(kernel: Kernel) -> Schedule:

@@ -72,10 +72,14 @@ class CDialect:
         """The element type name of a value."""
         if node.dtype is dtypes.index:
             # a scalar is an address offset soon
-            return "i64" if not node.shape or self.is_wide(node) else "i32"
+            return self.index_kind(node)
         if node.dtype is dtypes.bool:
             return f"i{self.mask_bits.get(node, 8)}" if node.shape else "u8"
         return element(node.dtype)
+
+    def index_kind(self, node: Node) -> str:
+        """The element type of a position. A scalar is an address offset soon, so it has the address's width."""
+        return "i64" if not node.shape or self.is_wide(node) else "i32"
 
     def is_wide(self, node: Node) -> bool:
         """Whether an index value, or one it is made of, needs 64 bits."""
@@ -377,6 +381,38 @@ class CDialect:
         self.line(f"if ({self.ref(gate[0])}) {text}" if gate else text)
 
 
+    # -- the whole kernel ------------------------------------------------------------------------------------
+    def function_head(
+        self, name: str, pointers: Sequence[DType], variables: Sequence[Node], threads: int
+    ) -> str:
+        """Open the function and take its arguments apart."""
+        for number, dtype in enumerate(pointers):
+            kind = ("" if number == 0 else "const ") + element(dtype)
+            self.line(f"{kind} *restrict p{number} = ({kind} *)args[{number}];")
+        for number, variable in enumerate(variables):
+            kind = self.kind(variable)
+            self.line(f"const {kind} {self.name(variable, 'n')} = ({kind})args[{len(pointers) + number}];")
+        return f"void {name}(const u64 *restrict args, u64 begin, u64 end) {{"
+
+    def source(
+        self,
+        name: str,
+        instructions: Sequence[Node],
+        pointers: Sequence[DType],
+        variables: Sequence[Node],
+        threads: int = 1,
+    ) -> str:
+        """The C text of a kernel: the types and helpers it uses, then the function."""
+        head = self.function_head(name, pointers, variables, threads)
+        for local in dict.fromkeys(s for node in instructions for s in node.src if s.op is ops.LOCAL):
+            size = f"[{local.arg[1]}] __attribute__((aligned(64)))"
+            self.line(f"{element(local.dtype)} {self.ref(local)}{size};")
+        for node in instructions:
+            if node.op is not ops.VARIABLE:
+                self.statement(node)
+        return "\n".join((*self.vectors.values(), *self.helpers.values(), head, *self.lines, "}", ""))
+
+
 _METHODS: dict[Op, object] = {
     ops.WHERE: CDialect.choose,
     ops.CAST: CDialect.cast,
@@ -398,37 +434,15 @@ _METHODS: dict[Op, object] = {
 
 
 def render(
-    name: str, instructions: Sequence[Node], pointers: Sequence[DType], variables: Sequence[Node]
+    name: str,
+    instructions: Sequence[Node],
+    pointers: Sequence[DType],
+    variables: Sequence[Node],
+    threads: int = 1,
 ) -> str:
     """The C source of one kernel. pointers: element type of each POINTER; variables: VARIABLEs, passed after
-    them.
+    them. threads: work-items of a group, which on a CPU is 1.
     """
-    dialect = CDialect()
-    for number, dtype in enumerate(pointers):
-        qualifier = "" if number == 0 else "const "
-        dialect.line(
-            f"{qualifier}{element(dtype)} *restrict p{number} = ({qualifier}{element(dtype)} "
-            f"*)args[{number}];"
-        )
-    for number, variable in enumerate(variables):
-        kind = dialect.kind(variable)
-        dialect.line(f"const {kind} {dialect.name(variable, 'n')} = ({kind})args[{len(pointers) + number}];")
-    locals_used = dict.fromkeys(s for node in instructions for s in node.src if s.op is ops.LOCAL)
-    for local in locals_used:
-        dialect.line(
-            f"{element(local.dtype)} {dialect.ref(local)}[{local.arg[1]}] __attribute__((aligned(64)));"
-        )
-    for node in instructions:
-        if node.op is not ops.VARIABLE:
-            dialect.statement(node)
-    body = "\n".join(dialect.lines)
-    return "\n".join(
-        (
-            *dialect.vectors.values(),
-            *dialect.helpers.values(),
-            f"void {name}(const u64 *restrict args, u64 begin, u64 end) {{",
-            body,
-            "}",
-            "",
-        )
-    )
+    if threads != 1:
+        raise ValueError(f"{name}: a group of {threads} work-items; the CPU runs one at a time")
+    return CDialect().source(name, instructions, pointers, variables)

@@ -1,11 +1,9 @@
 """The languages kernels can be written in. A device's Target names its dialect; a new device may bring
 one."""
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from tiny.ir.dtype import DType
-from tiny.ir.node import Node
-from tiny.render import c
+from tiny.render import amdgcn, c
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,10 +11,11 @@ class Dialect:
     """How flat instructions become source text.
 
     render(name, instructions, element type of each POINTER, VARIABLEs passed behind them) -> source of one
-    kernel prelude: what all kernels of a compilation share
+    kernel; where groups have work-items, their number comes last
+    prelude: what all kernels of a compilation share
     """
     name: str
-    render: Callable[[str, Sequence[Node], Sequence[DType], Sequence[Node]], str]
+    render: Callable[..., str]
     prelude: str = ""
 
 
@@ -38,3 +37,4 @@ def named(name: str) -> Dialect:
 
 
 register(Dialect("c", c.render, c.PRELUDE))
+register(Dialect("amdgcn", amdgcn.render, amdgcn.PRELUDE))

@@ -12,6 +12,7 @@ from tiny.ir import ops
 from tiny.ir.integer import Integer, as_node, bounds, less, multiply, unbound
 from tiny.ir.node import Node, const
 from tiny.ir.ops import identity_of
+from tiny.render.grid import make_grid
 from tiny.render.instances import Instance, Instantiate, all_of, at_lane, combine, lanes_in, load, neighbours
 from tiny.render.scopes import Scopes
 from tiny.schedule.kernel import Kernel
@@ -20,6 +21,7 @@ from tiny.schedule.loops import (
     CONTROL,
     GROUP,
     LANES,
+    PARALLEL,
     SPLIT,
     Loop,
     Pack,
@@ -31,10 +33,13 @@ from tiny.schedule.loops import (
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """instructions: the flat list; groups: how many times the GROUP's body runs, 1 without a GROUP."""
+    """instructions: the flat list; groups: how many times the GROUP's body runs, 1 without a GROUP; threads:
+    the work-items of a group, 1 without threads.
+    """
 
     instructions: list[Node]
     groups: Integer
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,8 @@ class _Lowering:
         self.gate = Instantiate(kernel.gate) if kernel.gate is not None else None
         self.destination = Node(ops.POINTER, kernel.dtype, (), 0)
         self.groups: Integer = 1
+        self.threads = 1
+        self.threads = 1
         self.unique = 0
         self.scopes.will_write(self.destination)
 
@@ -101,7 +108,7 @@ class _Lowering:
             self._walk(state, 0, len(self.loops), self._store_tile)
         else:
             self._walk(state, 0, self._sum_start(), self._sum_tile)
-        return Lowered(self.scopes.instructions(), self.groups)
+        return Lowered(self.scopes.instructions(), self.groups, self.threads)
 
     def _sequential_loop(self) -> int:
         return next(n for n, loop in enumerate(self.loops) if loop.axis is self.kernel.sequential)
@@ -135,8 +142,11 @@ class _Lowering:
             return
         extent = state.extent[loop.axis]
         count, rest = (extent // loop.step, extent % loop.step) if loop.step > 1 else (extent, 0)
-        if loop.kind == GROUP:
-            self._walk_groups(state, number, stop, body, count, rest)
+        if loop.kind in PARALLEL:
+            if sum(other.kind in PARALLEL for other in self.loops) == 1 and loop.kind == GROUP:
+                self._walk_groups(state, stop, body, count, rest)
+            else:
+                self._walk_grid(state, stop, body)
             return
         if isinstance(count, Node) or count > 1:
             counter = Node(ops.LOOP, None, (as_node(count),), self.number())
@@ -163,28 +173,40 @@ class _Lowering:
         )
 
     def _walk_groups(
-        self,
-        state: _State,
-        number: int,
-        stop: int,
-        body: Callable[[_State], None],
-        count: Integer,
-        rest: Integer,
+        self, state: _State, stop: int, body: Callable[[_State], None], count: Integer, rest: Integer
     ) -> None:
-        loop = self.loops[number]
+        """One loop shared out as groups; the last, smaller one has code of its own."""
+        loop = self.loops[0]
         partial = isinstance(rest, Node) or rest > 0
         self.groups = count + 1 if partial else count
         group = Node(ops.GROUP, None, (as_node(self.groups),), 0)
         self.scopes.open(group, conditional=True)
         if not partial:
-            self._walk(state.enter(number, loop, group, loop.step), number + 1, stop, body)
+            self._walk(state.enter(0, loop, group, loop.step), 1, stop, body)
         else:
             full = less(group, count)
             for condition, extent in ((full, loop.step), (_not(full), rest)):
                 if condition is False or (isinstance(condition, Node) and condition.op is ops.CONST):
                     continue
-                self._guarded(condition, state.enter(number, loop, group, extent), number + 1, stop, body)
+                self._guarded(condition, state.enter(0, loop, group, extent), 1, stop, body)
         self.scopes.close()
+
+    def _walk_grid(self, state: _State, stop: int, body: Callable[[_State], None]) -> None:
+        """Several loops shared out as groups and work-items; work-items past the end do nothing."""
+        grid = make_grid(self.loops, state.extent)
+        openers = [opener for opener in (grid.group, grid.item) if opener is not None]
+        for opener in openers:
+            self.scopes.open(opener, conditional=True)
+        count = grid.group.src[0] if grid.group is not None else 1
+        self.groups = count.arg if isinstance(count, Node) and count.op is ops.CONST else count
+        self.threads = 1 if grid.item is None else grid.item.src[0].arg
+        for number, counter in enumerate(grid.counters):
+            loop = self.loops[number]
+            state = state.enter(number, loop, counter, grid.extents[loop.axis])
+        condition = all_of(grid.conditions)
+        self._guarded(True if condition is None else condition, state, len(grid.counters), stop, body)
+        for _ in openers:
+            self.scopes.close()
 
     def _guarded(
         self, condition: Node | bool, state: _State, number: int, stop: int, body: Callable[[_State], None]

@@ -5,7 +5,7 @@ from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node
 
-OPENERS = (ops.GROUP, ops.LOOP, ops.IF)
+OPENERS = (ops.GROUP, ops.ITEM, ops.LOOP, ops.IF)
 
 
 class _Scope:

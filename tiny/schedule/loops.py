@@ -13,15 +13,17 @@ from tiny.ir import ops
 from tiny.ir.node import Node, toposort
 from tiny.schedule.kernel import Kernel
 
-# one group of threads each, for the CPU: one piece of work that any thread may take; outermost
+# a workgroup each; on the CPU a piece of work that any thread may take. Outermost
 GROUP = "group"
+THREAD = "thread"    # a work-item of the workgroup each; after the groups
 LOOP = "loop"        # a loop
 UNROLL = "unroll"    # written out; over a reduced axis, all points feed the same accumulators
 # written out over a reduced axis, each point with accumulators of its own, added up at the end
 SPLIT = "split"
 LANES = "lanes"      # the lanes of a vector; innermost
 BLOCK = "block"      # a loop over a reduced axis whose inner sums are taken apart and then added to the whole
-CONTROL = (GROUP, LOOP, BLOCK)
+PARALLEL = (GROUP, THREAD)
+CONTROL = (*PARALLEL, LOOP, BLOCK)
 
 
 class ScheduleError(ValueError):
@@ -94,8 +96,12 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
             raise ScheduleError(
                 f"{where}: steps must divide one another, falling to 1; before it stands {last}"
             )
-        if loop.kind == GROUP and (number or loop.axis in reduced or loop.axis is kernel.sequential):
-            raise ScheduleError(f"{where}: a group is the outermost loop, over a free axis of the result")
+        if loop.kind in PARALLEL:
+            free = loop.axis not in reduced and loop.axis is not kernel.sequential
+            kinds = {other.kind for other in schedule.loops[:number]}
+            if not free or not kinds <= ({GROUP} if loop.kind == GROUP else {GROUP, THREAD}):
+                raise ScheduleError(f"{where}: groups, then threads are the outermost loops, over free axes of "
+                                    "the result")
         if loop.kind in (SPLIT, BLOCK) and loop.axis not in reduced:
             raise ScheduleError(f"{where}: only a reduced axis can be {loop.kind}")
         if loop.kind not in CONTROL and (loop.axis not in last or (loop.kind == LANES and loop.step != 1)):

@@ -146,7 +146,10 @@ def _check_version(file: MappedFile, reader: _Reader) -> tuple[int, int]:
     if version not in VERSIONS:
         raise file.error(f"is GGUF version {version}; versions {VERSIONS[0]} and {VERSIONS[1]} are read, "
                          "convert it with a recent llama.cpp")
-    return reader.unpack(_U64), reader.unpack(_U64)
+    counts = reader.unpack(_U64), reader.unpack(_U64)
+    if max(counts) > file.size:                             # each takes several bytes
+        raise reader.ended()
+    return counts
 
 
 def _tensor_info(reader: _Reader) -> tuple[str, tuple[int, ...], int, int]:

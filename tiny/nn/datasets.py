@@ -49,8 +49,8 @@ def cifar(device: str | None = None, folder: str | Path = "cifar-10-batches-bin"
     paths = [Path(folder) / name for name in names]
     missing = [path for path in paths if not path.exists()]
     if missing:
-        raise FileNotFoundError(f"{missing[0]}: not there; unpack cifar-10-binary.tar.gz and give the folder it "
-                                "makes, or take mnist(fashion=True)")
+        raise FileNotFoundError(f"{missing[0]}: not there; unpack cifar-10-binary.tar.gz and give its "
+                                "folder, or take mnist(fashion=True)")
     records = [np.fromfile(path, np.uint8).reshape(-1, 3073) for path in paths]    # a label, 3 x 32 x 32
     train = np.concatenate(records[:-1])
     parts = [(part[:, 1:].reshape(-1, 3, 32, 32), part[:, 0]) for part in (train, records[-1])]

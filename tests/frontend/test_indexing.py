@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.frontend.common import NUMPY_TYPES, array, buffer, compare
+from tiny.config import Context
 from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes
 
@@ -151,6 +152,18 @@ def test_an_index_outside_reads_zero_and_writes_nothing_where_only_the_device_kn
     t[Tensor([5, 0])] = Tensor([9, 8])
     assert t.tolist() == [8, 2, 3]
     assert Tensor([1, 2]).scatter(0, Tensor([2, -1]), Tensor([7, 7])).tolist() == [1, 2]
+
+
+def test_checked_mode_reports_an_index_outside_with_operation_index_and_size():
+    with Context(CHECK=1):
+        with pytest.raises(IndexError, match=r"index: the place 4 is outside axis 0 of size 3"):
+            Tensor([1, 2, 3])[Tensor([1, 4])]
+        with pytest.raises(IndexError, match=r"gather, scatter: the place -1 is outside axis 0 of size 3"):
+            Tensor([1, 2, 3]).gather(0, Tensor([-1]))
+        t = Tensor([1, 2, 3])
+        with pytest.raises(IndexError, match="place 3"):
+            t[Tensor([3])] = 1
+        assert Tensor([1, 2, 3])[Tensor([-3, 2])].tolist() == [1, 3]
 
 
 # -- gather and scatter -------------------------------------------------------------------------------------

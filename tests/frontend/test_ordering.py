@@ -32,7 +32,7 @@ def test_special_numbers_sort_with_nan_last_and_zeros_equal():
 
 
 def test_descending_order_is_stable_too():
-    """Equal elements keep their order; it is not the ascending one turned round. NaN, the largest, is first."""
+    """Equal elements keep their order; it is not the ascending one turned round. NaN is first, as largest."""
     x = np.array([1, 3, 2, 3, 1, 2], np.int32)
     values, places = Tensor(x).sort(descending=True)
     compare(

@@ -31,6 +31,7 @@ class Gathering:
         if len(shape) != len(own) or longer:
             raise IndexError(f"gather, scatter: an index of shape {shape} for axis {dim} of a tensor of "
                              f"shape {own}; it needs as many axes, none but that one longer")
+        index._check_as_index("gather, scatter", dim, own[dim])
         wide = dtypes.int64 if self.numel() >= 2**31 else dtypes.int32
         along = index.cast(wide)
         total = None

@@ -11,12 +11,13 @@ Where a place is written twice, the last write stays.
 """
 import numpy as np
 
+from tiny import config
 from tiny.frontend.core import Core
 from tiny.frontend.elementwise import cast, number
 from tiny.frontend.shaping import broadcast, broadcast_shape, expand, permute, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
-from tiny.ir.integer import bounds, prod
+from tiny.ir.integer import bounds, evaluate, prod
 from tiny.ir.node import Node
 
 
@@ -132,12 +133,23 @@ class Indexing:
     def _index_node(self, item, size, axis: int) -> Node:
         """The index as an integer node. IndexError for a number known here that is outside."""
         if isinstance(item, Core):
+            item._check_as_index("index", axis, size, -size)
             return item.node
         high = bounds(size)[1]
         if item.size and (item.min() < -high or item.max() >= high):
             wrong = item.max() if item.max() >= high else item.min()
             raise IndexError(f"index {wrong} is outside axis {axis} of {self.shape}: {-high} ... {high - 1}")
         return self._lift(item.astype(np.int32 if high < 2**31 else np.int64)).node
+
+    def _check_as_index(self, name: str, axis: int, size, low=0) -> None:
+        """In checked mode compute this index and raise an IndexError for a place not in low ... size - 1."""
+        if not config.current().check:
+            return
+        places, low, high = self.numpy(), evaluate(low), evaluate(size)
+        wrong = places[(places < low) | (places >= high)]
+        if wrong.size:
+            raise IndexError(f"{name}: the place {wrong[0]} is outside axis {axis} of size {high}: "
+                             f"{low} ... {high - 1}")
 
     def _flat_for(self, order: tuple, count: int) -> Node:
         """The node with the first `count` axes of `order` flattened in front."""

@@ -103,8 +103,14 @@ class Config:
 
     @property
     def core_count(self) -> int:
-        """Cores this process may run on."""
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        """Cores this process may use: those it may run on, or fewer if a container limits its time."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        try:
+            with open("/sys/fs/cgroup/cpu.max") as file:
+                quota, period = file.read().split()
+            return cores if quota == "max" else max(1, min(cores, -(-int(quota) // int(period))))
+        except (OSError, ValueError):
+            return cores
 
 
 _FIELDS = {f.name.upper(): f for f in fields(Config)}

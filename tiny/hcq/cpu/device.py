@@ -22,6 +22,7 @@ from tiny.toolchain import Cache, Source, compile_objects, find_compiler
 
 SLICE_NS = 50_000_000                                       # how often a waiting thread looks for Ctrl-C
 LONGEST_TEXT = 160                                          # of a command in an error
+FAILURES_KEPT = 16                                          # for threads that still wait for a dropped point
 LARGEST_PIECE = RING_BYTES // 2
 WORKER_PREAMBLE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
 
@@ -116,21 +117,20 @@ class CpuDevice(Device):
             else:
                 self._put_in_pieces(template)
             self.submitted = point
-        if events.listeners:
-            commands = bytes(template.image)
+            commands = bytes(template.image) if events.listeners else b""
+        if commands:
             events.emit(events.Submitted(self.name, "compute", commands, point, time.monotonic_ns()))
         return point
 
     def _put_in_pieces(self, template: Template) -> None:
+        """Put a template into a ring that has no room for it yet, whole packets at a time. Holds the lock."""
         image, start = memoryview(template.image), 0
         ends = [*template.starts[1:], len(image)]
-        limit_ns = config.current().timeout_ms * 1_000_000
         for end, following in zip(ends, [*ends[1:], None], strict=True):
             if following is not None and following - start <= LARGEST_PIECE:
                 continue
-            if self._engine.wait_for_room(end - start, limit_ns) == WaitResult.TIME_PASSED:
-                raise self._timeout(self.submitted, limit_ns)
-            if self._engine.failed:
+            position = self._engine.position_with_room(end - start)
+            if self._wait_for(self._engine.consumed_address, position, self.submitted) == WaitResult.ERROR:
                 self._raise_failure()
             self._engine.put(image[start:end], True)
             start = end
@@ -153,22 +153,29 @@ class CpuDevice(Device):
     def _block(self, value: int, timeout_ms: int | None) -> None:
         if value > self.submitted:
             raise ValueError(f"{self.name}: point {value} was never submitted, the last is {self.submitted}")
-        limit_ns = (config.current().timeout_ms if timeout_ms is None else timeout_ms) * 1_000_000
         start = time.monotonic_ns()
-        left = limit_ns
-        while True:
-            result = self._engine.wait(value, min(left, SLICE_NS))
-            left = start + limit_ns - time.monotonic_ns()
-            if result == WaitResult.REACHED:
-                break
-            if result == WaitResult.ERROR:
-                with self._lock:
-                    if self._engine.failed:
-                        self._raise_failure()
-            elif left <= 0:
-                raise self._timeout(value, limit_ns)
+        while self._wait_for(self._engine.completed_address, value, value, timeout_ms) == WaitResult.ERROR:
+            with self._lock:
+                if self._engine.failed:                     # else another thread has dealt with it
+                    self._raise_failure()
         if events.listeners:
             events.emit(events.Waited(self.name, "compute", value, start, time.monotonic_ns()))
+
+    def _wait_for(self, address: int, value: int, point: int, timeout_ms: int | None = None) -> WaitResult:
+        """REACHED when the 64-bit word is at least `value`, or ERROR. Looks for Ctrl-C from time to time.
+
+        WaitTimeout, which names `point`, when the time has passed.
+        """
+        limit_ns = (config.current().timeout_ms if timeout_ms is None else timeout_ms) * 1_000_000
+        end = time.monotonic_ns() + limit_ns
+        left = limit_ns
+        while True:
+            result = self._engine.wait(address, value, min(left, SLICE_NS))
+            if result != WaitResult.TIME_PASSED:
+                return result
+            left = end - time.monotonic_ns()
+            if left <= 0:
+                raise self._timeout(point, limit_ns)
 
     # -- what went wrong -------------------------------------------------------------------------------
     def _kernel_name(self, command) -> str | None:
@@ -177,17 +184,17 @@ class CpuDevice(Device):
         program = self._programs.get(command.program)
         return program.name if program is not None else None
 
-    def _timeout(self, value: int, limit_ns: int) -> WaitTimeout:
+    def _timeout(self, point: int, limit_ns: int) -> WaitTimeout:
         state = self._engine.snapshot()
         command = self._engine.command_at(state.consumed)
         kernel = self._kernel_name(command)
         short = _shorten(command)
         doing = f"in kernel {kernel}, command {short}" if kernel else f"at command {short}"
-        text = (f"{self.name}: the compute queue did not reach point {value} in {limit_ns // 1_000_000} ms; "
+        text = (f"{self.name}: the compute queue did not reach point {point} in {limit_ns // 1_000_000} ms; "
                 f"its signal is {state.completed} and it is {doing}. Raise TIMEOUT_MS if that is only slow; "
                 "if it never ends, find its loop with CHECK=1 and its submission with JIT=2; "
                 "reset() of the device drops it")
-        return WaitTimeout(text, f"{self.name} compute", str(command), kernel, state.completed, value)
+        return WaitTimeout(text, f"{self.name} compute", str(command), kernel, state.completed, point)
 
     def _raise_failure(self) -> None:
         """Turn the engine's error into an exception, drop the commands that depend on it, and go on."""
@@ -209,6 +216,7 @@ class CpuDevice(Device):
 
     def _give_up(self, error: DeviceError) -> None:
         """Drop what was submitted; whoever waits for it gets `error`. The caller holds the lock."""
+        self._failures = self._failures[-FAILURES_KEPT:]
         self._failures.append((self._engine.completed[0] + 1, self.submitted, error))
         if not self._engine.abort(self.submitted):
             self.lost = DeviceError(f"{self.name}: a thread does not come back from its command, and the "

@@ -24,11 +24,11 @@ class WaitResult(enum.IntEnum):
 
 
 class Engine:
-    """Worker threads and the ring they read. Not safe between threads: the device holds its lock where
-    needed.
+    """Worker threads and the ring they read. Not safe between threads: the device holds its lock.
 
     image    worker.c, loaded       threads     that divide a command's groups, the waiting caller included
     state    address of State       completed   a view of one 64-bit word, the timeline
+    *_address  of words of State that are waited for, or that kernels write
     """
     def __init__(self, image: Image, threads: int, provider: io.Provider):
         self._io, self._image = provider, image
@@ -45,6 +45,7 @@ class Engine:
         self._consumed = words[State.consumed.offset // 8:][:1]
         self._error = self._memory.cast("I")[State.error.offset // 4:][:1]
         self.completed_address = self.state + State.completed.offset
+        self.consumed_address = self.state + State.consumed.offset
         self.fault_address = self.state + State.fault_code.offset
         self.written = 0
         self.pid = os.getpid()
@@ -80,14 +81,13 @@ class Engine:
         self.written += size
         self._doorbell(self.state, self.written, urgent)
 
-    def wait(self, value: int, limit_ns: int) -> WaitResult:
-        """Run commands, or wait for those who do, until the timeline reaches `value`."""
-        return self._wait(self.state, self.completed_address, value, limit_ns)
+    def wait(self, address: int, value: int, limit_ns: int) -> WaitResult:
+        """Run commands, or wait for those who do, until the 64-bit word at the address reaches `value`."""
+        return self._wait(self.state, address, value, limit_ns)
 
-    def wait_for_room(self, size: int, limit_ns: int) -> WaitResult:
-        """The same until `size` bytes fit into the ring."""
-        target = max(0, self.written + size - RING_BYTES)
-        return self._wait(self.state, self.state + State.consumed.offset, target, limit_ns)
+    def position_with_room(self, size: int) -> int:
+        """How far the ring must have been read for `size` more bytes to fit."""
+        return max(0, self.written + size - RING_BYTES)
 
     def snapshot(self) -> State:
         """The shared memory as it is now."""

@@ -82,7 +82,8 @@ def halves(weight: np.ndarray) -> np.ndarray:
     return weight.reshape(-1, SIZE // 2, 2, WIDTH).swapaxes(1, 2).reshape(weight.shape)
 
 
-def write_folder(folder: Path, weights: dict[str, np.ndarray], shards: int = 2, **changes) -> Path:
+def write_folder(folder: Path, weights: dict[str, np.ndarray], shards: int = 2, dtype=np.float32,
+                 **changes) -> Path:
     """The model as a Hugging Face folder; `changes` go into its config.json."""
     folder.mkdir()
     renamed = {}
@@ -96,7 +97,7 @@ def write_folder(folder: Path, weights: dict[str, np.ndarray], shards: int = 2, 
     weight_map = {}
     for number in range(shards):
         file = f"model-{number + 1:05}-of-{shards:05}.safetensors"
-        part = {name: np.ascontiguousarray(renamed[name]) for name in names[number::shards]}
+        part = {name: np.ascontiguousarray(renamed[name], dtype) for name in names[number::shards]}
         save_file(part, folder / file)
         weight_map |= dict.fromkeys(part, file)
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))

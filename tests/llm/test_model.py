@@ -1,4 +1,5 @@
 """The model against the numpy reference: small random ones in every file form, and SmolLM2 itself."""
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -53,6 +54,18 @@ def test_folder_in_shards_equals_the_gguf_of_the_same_weights(tmp_path, small):
     _, metadata, weights = small
     check(files.load(small_models.write_folder(tmp_path / "model", small_models.random_weights())), metadata,
           weights)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_folders_of_small_floats(tmp_path, small, dtype):
+    rounded = {name: weight.astype(dtype).astype(np.float32) for name, weight in small[2].items()}
+    file = files.load(small_models.write_folder(tmp_path / "model", small_models.random_weights(), 1, dtype))
+    check(file, small[1], rounded)
+
+
+def test_a_mixture_of_experts_is_named(small):
+    with pytest.raises(ModelError, match="a mixture of 8 experts is not supported"):
+        files.gguf_config({**small[1], "llama.expert_count": 8}, {})
 
 
 def test_generation_equals_the_reference_across_chunks(small):

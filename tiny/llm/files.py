@@ -19,6 +19,7 @@ _HUGGING_FACE_NAMES = {
     "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 }
+_NEEDED = ("block_count", "embedding_length", "attention.head_count", "feed_forward_length", "context_length")
 _HUGGING_FACE_KINDS = ("llama", "mistral")
 
 
@@ -69,22 +70,15 @@ def gguf_config(metadata: dict, weights: Mapping[str, Tensor]) -> Config:
     kind = metadata.get("general.architecture")
     if kind != "llama":
         raise ModelError(f"architecture {kind!r} is not supported; this program runs 'llama'")
-    absent = [
-        key
-        for key in (
-            "block_count",
-            "embedding_length",
-            "attention.head_count",
-            "feed_forward_length",
-            "context_length",
-        )
-        if f"llama.{key}" not in metadata
-    ]
+    absent = [key for key in _NEEDED if f"llama.{key}" not in metadata]
     if absent:
-        raise ModelError(f"metadata llama.{absent[0]} is missing from the file; is it a complete model?")
+        raise ModelError(f"metadata llama.{absent[0]} is missing; is the file a complete model?")
 
     def number(key, default=None):
         return metadata.get(f"llama.{key}", default)
+    experts = number("expert_count")
+    if experts:
+        raise ModelError(f"a mixture of {experts} experts is not supported; take a dense model")
     heads, width = number("attention.head_count"), number("embedding_length")
     size = number("attention.key_length", width // heads)
     if number("rope.dimension_count", size) != size:

@@ -1,4 +1,5 @@
 """Registers: 32-bit words with a place of their own, one by one or a whole file from a generated table."""
+import enum
 from collections.abc import Iterator, Mapping
 
 from tiny.hcq.layout.base import Layout
@@ -69,7 +70,13 @@ class RegisterFile:
         if known is not None and known.__name__ == name:
             return known
         file = self._file if known is None else type(Register)(self._name, (Register,), {"__slots__": ()})
-        ranges = {_legal(field): (low + width - 1, low) for field, (low, width) in fields.items()}
+        ranges, taken = {}, 0
+        for field, (low, width, *values) in fields.items():
+            mask = (1 << width) - 1 << low
+            # some headers read a word in several ways: the first counts
+            if not taken & mask:
+                ranges[_legal(field)] = (low + width - 1, low, *_values(field, *values))
+                taken |= mask
         register = type(Register)(name, (file,), {"__slots__": (), **ranges}, offset=offset)
         self.__dict__[name] = register
         return register
@@ -82,6 +89,11 @@ class RegisterFile:
         """The register at that place, or None."""
         name = self._by_offset.get(offset)
         return None if name is None else getattr(self, name)
+
+
+def _values(field: str, names: Mapping[str, int] | None = None) -> list[type[enum.IntEnum]]:
+    """The enumeration of a field's named values, if it has any."""
+    return [enum.IntEnum(field, {_legal(name): value for name, value in names.items()})] if names else []
 
 
 def _legal(name: str) -> str:

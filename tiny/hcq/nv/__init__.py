@@ -1,0 +1,1 @@
+"""NVIDIA GPUs, Ampere to Blackwell: packets, methods, QMD layouts."""

@@ -427,8 +427,8 @@ def test_lazy_readers_of_an_argument_keep_the_value_they_saw():
 
 
 def test_a_graph_that_was_computed_once_is_not_remembered_after_a_replay_overwrote_it():
-    """Order: x + 1 is known to lie in y's memory; once a replay wrote to y, another reader of x + 1 must not look
-    there."""
+    """Order: x + 1 is known to lie in y's memory; once a replay wrote there, x + 1 is made anew.
+    """
     bump = TinyJit(lambda t: t.assign(t * 10))
     for _ in range(3):
         bump(buffer([5.0]))
@@ -479,8 +479,7 @@ def test_a_captured_tensor_that_is_still_lazy_and_written_to():
 
 
 def test_a_captured_constant_that_changes_later():
-    """A closure's constant is built into the captured kernels: a later write to it from outside is seen all the same.
-    """
+    """A closure's constant is built into the captured kernels; a later write to it is seen all the same."""
     for scale in (Tensor(2.0), Tensor(2), Tensor.full((1,), 2.0), Tensor.ones(1) * 2):
         f = TinyJit(lambda x, scale=scale: x * scale)
         for n in range(3):

@@ -187,10 +187,11 @@ class _Captured:
         return self._closure.unchanged()
 
     def overlaps(self, arguments: _Arguments) -> bool:
-        """Whether an argument's memory is also that of a tensor from outside, and one of the two is written."""
+        """Whether an argument's memory is also another tensor's, and one of the two is written."""
         replay = self._replay
         return any(id(storage.buffer) in replay.fixed_written for storage in arguments.storages) or any(
-            id(arguments.storages[number].buffer) in replay.fixed for number in replay.written_inputs)
+            id(arguments.storages[number].buffer) in replay.fixed
+            or runtime.is_shared(arguments.tensors[number][1]) for number in replay.written_inputs)
 
     def replay(self, arguments: _Arguments):
         """Run again with other arguments."""
@@ -282,4 +283,5 @@ def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) ->
     kind = type(own[0]) if own else next((type(tensor) for tensor in _tensors_in(result)), Core)
     replay = Replay(capture, list(fresh.values()))
     runtime.forget(replay.fixed_written)
-    return _Captured(replay, runtime.Closure(capture, own_ids), frozen, written, kind), result
+    closure = runtime.Closure(capture, own_ids, replay.fixed_written)
+    return _Captured(replay, closure, frozen, written, kind), result

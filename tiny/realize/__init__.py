@@ -19,7 +19,7 @@ from tiny.realize.capture import JitError
 from tiny.realize.closure import Closure
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.execute import dependents, element_count, execute
-from tiny.realize.storage import Storage, allocate, born, buffer_node, hold, serial, waiting
+from tiny.realize.storage import Storage, allocate, born, buffer_node, hold, holders, serial, waiting
 
 __all__ = [
     "Closure",
@@ -33,6 +33,7 @@ __all__ = [
     "empty_buffer",
     "forget",
     "hold",
+    "is_shared",
     "pending_writes",
     "read",
     "realize",
@@ -106,10 +107,17 @@ def before_write(holder) -> None:
     if capture is None or born(holder) > capture.began or id(holder) in capture.homes:
         return
     node = holder.lazy_node()
+    if node is None and is_shared(holder):
+        node = Node(ops.CONTIGUOUS, None, (holder.node,), serial())
     if node is not None:
         with capturing.paused():
             holder.settle(realize([node])[0])
     capture.homes[id(holder)] = holder, holder.node.arg
+
+
+def is_shared(holder) -> bool:
+    """Whether another holder's value is the same memory."""
+    return any(other is not holder and other.node is holder.node for other in holders())
 
 
 def return_home(capture: capturing.Capture, arguments: set[int]) -> None:
@@ -161,7 +169,7 @@ def _writes(node: Node, buffers: set[int]) -> bool:
 
 
 def realized(node: Node) -> Node | None:
-    """The BUFFER node that holds this node's value, None if it has not been computed, or overwritten since."""
+    """The BUFFER node that holds this node's value, None if it was not computed, or overwritten since."""
     if node.op is ops.BUFFER:
         return node
     held = _done.get(node)
@@ -193,21 +201,31 @@ def _compute(wanted: list[Node]) -> None:
     roots = list(wanted)
     order = toposort(*roots)
     order = _after_copies(roots, order)
-    holders = _join_readers(roots, order)
-    if holders:
+    joined = _join_readers(roots, order)
+    if joined:
         order = toposort(*roots)
     seen = order
     graph, order = _with_known(roots, order)
-    writable = {node: not node.arg.buffer.readonly for node in order if node.op is ops.BUFFER}
+    writable = _writable(order)
     device = next((root.device for root in graph if root.device is not None), None) or default_device()
     distinct = list(dict.fromkeys(node for node in graph if node.op is not ops.BUFFER))
     run = execute(distinct, order, device, writable)
     computed = dict(zip(distinct, run.results, strict=True))
     for root, node in zip(roots, graph, strict=True):
         _done[root] = _done[node] = computed.get(node, node)
-    for holder, node in holders:
+    for holder, node in joined:
         holder.settle(_done[node])
     capturing.ran(run, (*seen, *order))
+
+
+def _writable(order: list[Node]) -> dict[Node, bool]:
+    """Whether each BUFFER of a graph may be overwritten: not if read-only, nor if a holder keeps that value."""
+    writable = {node: not node.arg.buffer.readonly for node in order if node.op is ops.BUFFER}
+    if any(node.op is ops.ASSIGN for node in order):
+        for holder in holders():
+            if holder.node.op is ops.BUFFER:
+                writable[holder.node] = False
+    return writable
 
 
 def _join_readers(roots: list[Node], order: list[Node]) -> list[tuple[object, Node]]:

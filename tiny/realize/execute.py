@@ -15,7 +15,7 @@ from tiny.realize import report
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.program import Compiled, compile_kernels
 from tiny.realize.storage import Storage, allocate, buffer_node
-from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Place, Plan, bytes_of, make_plan, structure
+from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Place, Plan, Step, bytes_of, make_plan, structure
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ def submit(run: Run) -> None:
         held = arena(run.device, plan.arena_size)
         values += [held.address, *variables, *prepared.count_groups(*variables)]
         if config.current().debug >= 2:
-            _submit_timed(run, held)
+            _submit_each(run, held)
             return
         if prepared.template is None:
             prepared.template = _template(prepared, run.device)
@@ -182,9 +182,8 @@ def submit(run: Run) -> None:
         GlobalCounters.submission_count += 1
 
 
-def _submit_timed(run: Run, held: Buffer) -> None:
-    """Each kernel by itself, waited for and reported with its time."""
-    device = devices.open(run.device)
+def _submit_each(run: Run, held: Buffer) -> None:
+    """Each kernel by itself."""
     output = dict(zip(run.prepared.outputs, run.outputs, strict=True))
 
     def address(place: Place) -> int:
@@ -193,19 +192,25 @@ def _submit_timed(run: Run, held: Buffer) -> None:
         return (run.inputs if place.kind == INPUT else output)[place.number].buffer.address
 
     for step, one in zip(run.prepared.plan.steps, run.prepared.compiled, strict=True):
+        arguments = [*map(address, step.places), *(run.variables[v] for v in one.variables)]
         groups = evaluate(substitute(one.groups, run.variables))
-        queue = device.queue()
-        queue.execute(
-            one.program, [*map(address, step.places), *(run.variables[v] for v in one.variables)], groups
-        )
-        template = queue.finish()
-        device.synchronize()
-        start = time.perf_counter()
-        device.synchronize(template.submit([]))
-        GlobalCounters.submission_count += 1
-        report.ran(
-            step, one, time.perf_counter() - start, evaluate(substitute(one.operations, run.variables))
-        )
+        submit_one(run.device, step, one, arguments, groups, run.variables)
+
+
+def submit_one(name: str, step: Step, one: Compiled, arguments: list[int], groups: int, values: dict) -> None:
+    """A kernel as a submission of its own; with DEBUG=2 waited for and reported with its time."""
+    device = devices.open(name)
+    queue = device.queue()
+    queue.execute(one.program, arguments, groups)
+    template = queue.finish()
+    GlobalCounters.submission_count += 1
+    if config.current().debug < 2:
+        template.submit([])
+        return
+    device.synchronize()
+    start = time.perf_counter()
+    device.synchronize(template.submit([]))
+    report.ran(step, one, time.perf_counter() - start, evaluate(substitute(one.operations, values)))
 
 
 def bound_values(order: Sequence[Node]) -> dict[Node, int]:

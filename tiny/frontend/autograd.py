@@ -44,6 +44,10 @@ class Autograd:
             leaf.grad = part if leaf.grad is None else leaf.grad + part
         return self
 
+    def contiguous_backward(self):
+        """This tensor. (Elsewhere it has the gradient held in memory; here the scheduler decides on that.)"""
+        return self
+
     def _cotangent(self, gradient, name: str) -> Node:
         if gradient is not None:
             return self._lift(gradient).cast(self.dtype).node

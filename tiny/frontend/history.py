@@ -54,4 +54,12 @@ def reachable(root: Node) -> set[Node]:
 def depends_on(root: Node, targets: Iterable[Node]) -> bool:
     """Whether a gradient of root passes to one of the targets."""
     wanted = set(targets)
-    return bool(wanted) and not wanted.isdisjoint(reachable(root))
+    seen, stack = {root}, [root] if wanted else []
+    while stack:
+        node = stack.pop()
+        if node in wanted:
+            return True
+        fresh = [source for source in differentiable_sources(node) if source not in seen]
+        seen.update(fresh)
+        stack.extend(fresh)
+    return False

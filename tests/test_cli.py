@@ -47,6 +47,14 @@ def test_devices_lists_every_kind_and_what_to_do():
     assert all(name in done.stdout for name in ("AMD", "NV", "METAL"))
 
 
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"DEV": "CUDDA"}, "unknown device CUDDA"), ({"CPU": "1", "AMD": "1"}, "two devices are selected")])
+def test_devices_lists_them_also_when_the_default_is_wrong(settings, message):
+    done = tiny("devices", **settings)
+    assert done.returncode == 2 and "CPU" in done.stdout
+    assert message in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return small_models.write_gguf(

@@ -1,7 +1,11 @@
 """`Device`, the users' table of opened devices, and `python -m tiny devices`, which lists every kind."""
+import sys
+
 import tiny.hcq as hcq
+from tiny.config import ConfigError
 from tiny.hcq.device import Device as OpenDevice
 from tiny.hcq.device import DeviceStatus
+from tiny.hcq.errors import DeviceUnavailable
 
 OPENS, FAILS = "opens", "-"
 
@@ -41,6 +45,12 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m tiny devices", "", "Every kind of device, whether it opens, and if not, why.",
               "A star marks the default, which DEV=NAME changes.", sep="\n")
         return 0 if arguments in (["-h"], ["--help"]) else 2
-    default, found = Device.DEFAULT, hcq.device.describe()
+    try:
+        default, problem = Device.DEFAULT, None
+    except (DeviceUnavailable, ConfigError) as error:
+        default, problem = "", error
+    found = hcq.device.describe()
     print(listing(found, default))
+    if problem is not None:
+        print(f"tiny devices: {problem}", file=sys.stderr)
     return 0 if any(status.opens and status.name == default.partition(":")[0] for status in found) else 2

@@ -7,6 +7,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from tiny import Context, Device, GlobalCounters, Tensor
+from tiny.hcq.errors import DeviceError
 from tiny.llm import chat, files
 from tiny.llm.errors import ModelError
 from tiny.llm.files import ModelFile
@@ -75,7 +76,7 @@ def main(arguments: list[str]) -> int:
     try:
         with Context(DEV=options.device) if options.device else Context():
             return run(options)
-    except (ModelError, OSError) as error:
+    except (ModelError, DeviceError, OSError) as error:
         print(f"tiny generate: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

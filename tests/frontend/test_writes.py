@@ -68,6 +68,8 @@ def test_views_of_lazy_tensors_can_be_written_to():
     view = (Tensor([1.0, 2.0]) * 2)[:1]  # nobody else holds the tensor it is a view of
     view += 1
     assert view.tolist() == [3.0]
+    view[0] = 7
+    assert view.tolist() == [7.0]
 
 
 def test_a_view_that_outlives_its_tensor_keeps_its_value():

@@ -124,7 +124,8 @@ class Core:
         tensor._node = Node(row, None, (node,), arg)
         runtime.hold(tensor)
         base = self._base
-        if base is None:
+        if base is None or base[0]() is None:
+            self._base = None                               # nobody can write to what it was a view of
             tensor._base = (weakref.ref(self), ((row, arg),), node)
         else:
             tensor._base = (base[0], (*base[1], (row, arg)), base[2])
@@ -180,7 +181,7 @@ class Core:
         value.
         """
         written = self._value_to_write(value)
-        if written is self.node:
+        if written is self.node or 0 in written.shape:
             return self
         base = self._base
         root = base and base[0]()

@@ -732,7 +732,8 @@ def test_replays_kernel_by_kernel_give_the_same():
         with Context(JIT=1 if k < 4 else 2):
             GlobalCounters.reset()
             n = 1 + k % 4
-            np.testing.assert_allclose(f(buffer(np.zeros(4)), size.bind(n)).numpy(), [2 / n + 2 * k + 4] * n, rtol=1e-6)
+            result = f(buffer(np.zeros(4)), size.bind(n)).numpy()
+            np.testing.assert_allclose(result, [2 / n + 2 * k + 4] * n, rtol=1e-6)
             if k > 3:
                 assert GlobalCounters.submission_count == GlobalCounters.kernel_count > 1
 

@@ -219,7 +219,7 @@ def _compute(wanted: list[Node]) -> None:
 
 
 def _writable(order: list[Node]) -> dict[Node, bool]:
-    """Whether each BUFFER of a graph may be overwritten: not if read-only, nor if a holder keeps that value."""
+    """Whether each BUFFER of a graph may be overwritten: not if read-only, or still a holder's value."""
     writable = {node: not node.arg.buffer.readonly for node in order if node.op is ops.BUFFER}
     if any(node.op is ops.ASSIGN for node in order):
         for holder in holders():

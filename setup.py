@@ -4,4 +4,4 @@ from setuptools import find_packages, setup
 
 setup(packages=[*find_packages(include=["tiny", "tiny.*"]),
                 "tiny.autogen", *(f"tiny.autogen.{name}" for name in find_packages("autogen"))],
-      package_data={"": ["*.json", "*.toml", "*.txt"]})
+      package_data={"": ["*.c", "*.h", "*.json", "*.toml", "*.txt"]})

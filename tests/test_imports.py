@@ -4,6 +4,7 @@ The table is that of docs/architecture.md. `config`, `target`, `objfile` and `to
 open to all, and importing only one another and the standard library.
 """
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -118,3 +119,15 @@ def test_files_and_functions_fit_a_reader():
         if isinstance(node, ast.FunctionDef) and (lines := node.end_lineno - node.lineno + 1) > 60
     ]
     assert not long_functions, f"a function fits a screen, 50 lines, 60 in need: {long_functions}"
+
+
+def test_the_package_holds_every_file():
+    patterns = re.search(r"package_data={\"\": (\[.*\])}", (ROOT / "setup.py").read_text())[1]
+    suffixes = {".py", *(pattern.removeprefix("*") for pattern in ast.literal_eval(patterns))}
+    left_out = [
+        str(path.relative_to(ROOT))
+        for folder in ("tiny", "autogen")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix not in suffixes | {".pyc"}
+    ]
+    assert not left_out, f"setup.py packs {sorted(suffixes)}, which leaves out {left_out}"

@@ -73,8 +73,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> int:
     """Run the command; the exit code. Problems with files, devices and requests are one line and code 2."""
     options = parse(arguments)
+    chosen = dict(DEV=options.device, DEVICE="", AMD=0, NV=0, METAL=0, CPU=0) if options.device else {}
     try:
-        with Context(DEV=options.device) if options.device else Context():
+        with Context(**chosen):
             return run(options)
     except (ModelError, DeviceError, OSError) as error:
         print(f"tiny generate: {' '.join(str(error).split())}", file=sys.stderr)

@@ -145,7 +145,10 @@ def _evaluate_one(node: Node, operands: list[np.ndarray], fused: bool) -> np.nda
 def _constant(node: Node) -> np.ndarray:
     if node.dtype in PATTERN:
         return encode(np.float64(node.arg), node.dtype)
-    return np.asarray(node.arg, HELD[node.dtype])
+    value = node.arg
+    if node.dtype is dtypes.index:                          # of any size in Python
+        value = (value + 2**63) % 2**64 - 2**63
+    return np.asarray(value, HELD[node.dtype])
 
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Simplify arithmetic without changing any value, bit for bit: signed zeros, infinities, NaN and wrapping included.
+"""Simplify arithmetic without changing any value, bit for bit: signed zeros, infinities, NaN and wrapping
+included.
 
-All NaNs count as one value. Floats do not reassociate. tests/ir/test_algebra.py evaluates both sides of every rule, in
-every type the rule admits.
+All NaNs count as one value. Floats do not reassociate. tests/ir/test_algebra.py evaluates both sides of every
+rule, in every type the rule admits.
 """
 import math
 
@@ -95,7 +96,9 @@ def same_type(node: Node, other: Node) -> bool:
 
 
 def width(node: Node, depth: int = 4) -> int:
-    """How many low bits of an integer may be set, as far as `depth` operations tell; all bits if it may be negative."""
+    """How many low bits of an integer may be set, as far as `depth` operations tell; all bits if it may be
+    negative.
+    """
     bits = node.dtype.bits if node.dtype.kind != "b" else 1
     if node.op is ops.CONST:
         return node.arg.bit_length() if node.arg >= 0 else bits
@@ -144,7 +147,8 @@ def fold_three(node: Node) -> Node | None:
 
 @constants.rule(apply(_COMMUTATIVE, a, x))
 def constant_right(node: Node, a: Node, x: Node) -> Node | None:
-    """Constants stand on the right. Zeros in MAX and MIN of floats stay: of 0.0 and -0.0 the first is taken."""
+    """Constants stand on the right. Zeros in MAX and MIN of floats stay: of 0.0 and -0.0 the first is taken.
+    """
     if x.op is ops.CONST or (node.op in (ops.MAX, ops.MIN) and a.dtype.is_float and a.arg == 0):
         return None
     return Node(node.op, None, (x, a), node.arg)
@@ -183,6 +187,8 @@ chains = Rules(
     add_chain=rule((x + a) + b, x + fold(a + b), when=is_whole(x)),
     add_sub_chain=rule((x + a) - b, x + fold(a - b), when=is_integer(x)),
     sub_add_chain=rule((x - a) + b, x + fold(b - a), when=is_integer(x)),
+    sub_sub_chain=rule((x - a) - b, x - fold(a + b), when=is_integer(x)),
+    sub_from_sub_chain=rule((a - x) - b, fold(a - b) - x, when=is_integer(x)),
     sub_from_chain=rule((a - x) + b, fold(a + b) - x, when=is_integer(x)),
     mul_chain=rule((x * a) * b, x * fold(a * b), when=is_whole(x)),
     and_chain=rule((x & a) & b, x & fold(a & b)),
@@ -198,11 +204,11 @@ chains = Rules(
 )
 
 operands = Rules(
-    double_negation=rule(-(-x), x),
+    double_negation=rule(apply(ops.NEG, -x), x),
     negate_difference=rule(-(x - y), y - x, when=is_integer(x)),
     negate_product=rule(-(x * a), x * fold(-a), when=is_integer(x) | is_float(x)),
     add_negated=rule(x + -y, x - y, when=is_integer(x) | is_float(x)),
-    sub_negated=rule(x - -y, x + y, when=is_integer(x) | is_float(x)),
+    sub_negated=rule(x - (-y), x + y, when=is_integer(x) | is_float(x)),
     sub_itself=rule(x - x, 0, when=is_whole(x)),
     sub_what_was_added=rule((x + y) - y, x, when=is_integer(x)),
     add_what_was_subtracted=rule((x - y) + y, x, when=is_integer(x)),
@@ -214,7 +220,72 @@ operands = Rules(
     min_itself=rule(minimum(x, x), x),
     and_absorbs=rule(x & (x | y), x),
     or_absorbs=rule(x | (x & y), x),
+    and_with_not=rule(x & (x ^ True), False),
+    or_with_not=rule(x | (x ^ True), True),
     trunc_twice=rule(apply(ops.TRUNC, apply(ops.TRUNC, x)), apply(ops.TRUNC, x)),
-    trunc_of_whole=rule(apply(ops.TRUNC, cast(y)), cast(y), when=is_whole(y)) if False else None,
+    trunc_of_whole=rule(apply(ops.TRUNC, cast(x).named("t")), var("t"), when=is_whole(x)),
     multiply_add_one=rule(apply(ops.FMA, x, 1, y), x + y),
 )
+
+
+@operands.rule(x / a)
+def divide_by_power_of_two(x: Node, a: Node) -> Node | None:
+    """A product instead of a quotient, where the reciprocal is exact and in the normal range."""
+    fraction, exponent = math.frexp(a.arg)
+    if abs(fraction) != 0.5 or abs(exponent) >= (1 << (a.dtype.exponent_mantissa[0] - 1)) - 1:
+        return None
+    return Node(ops.MUL, None, (x, const(1.0 / a.arg, a.dtype)))
+
+
+# -- comparison and choice --------------------------------------------------------------------------
+_node = var("node")                                         # the whole, in guards
+comparisons = Rules(
+    lt_itself=rule(x < x, False),
+    eq_itself=rule(x.eq(x), True, when=is_whole(x)),        # NaN is not equal to itself
+    ne_itself=rule(x.ne(x), False, when=is_whole(x)),
+    lt_lowest=rule(x < a, False, when=value(a).equals(lowest(a))),
+    highest_lt=rule(a < x, False, when=value(a).equals(highest(a))),
+    eq_true=rule(x.eq(True), x),
+    eq_false=rule(x.eq(False), x ^ True),
+    ne_true=rule(x.ne(True), x ^ True),
+    ne_false=rule(x.ne(False), x),
+    not_equal=rule(x.eq(y) ^ True, x.ne(y)),
+    not_unequal=rule(x.ne(y) ^ True, x.eq(y)),
+    bool_as_number_ne_zero=rule(cast(c).ne(0), c, when=is_bool(c)),
+    bool_as_number_eq_zero=rule(cast(c).eq(0), c ^ True, when=is_bool(c)),
+    bool_as_number_eq_one=rule(cast(c).eq(1), c, when=is_bool(c)),
+)
+
+choices = Rules(
+    where_true=rule(where(True, x, y), x),
+    where_false=rule(where(False, x, y), y),
+    where_same=rule(where(c, x, x), x),
+    where_not=rule(where(c ^ True, x, y), where(c, y, x)),
+    where_is_condition=rule(where(c, True, False), c),
+    where_is_not_condition=rule(where(c, False, True), c ^ True),
+    where_or_false=rule(where(c, x, False), c & x),
+    where_true_or=rule(where(c, True, x), c | x),
+    where_known_true=rule(where(c, where(c, x, y), z), where(c, x, z)),
+    where_known_false=rule(where(c, x, where(c, y, z)), where(c, x, z)),
+    where_both=rule(where(c, where(d, x, y), y), where(c & d, x, y)),
+    where_either=rule(where(c, x, where(d, x, y)), where(c | d, x, y)),
+)
+
+# -- conversions ------------------------------------------------------------------------------------
+_middle = var("t")
+conversions = Rules(
+    cast_to_own_type=rule(cast(x), x, when=holds(same_type, x, _node)),
+    cast_of_exact_cast=rule(cast(cast(x).named("t")), cast(x), when=holds(keeps_numbers, x, _middle)),
+    bitcast_to_own_type=rule(bitcast(x), x, when=holds(same_type, x, _node)),
+    bitcast_of_bitcast=rule(bitcast(bitcast(x).named("t")), bitcast(x), when=~is_bool(_middle)),
+)
+
+
+@conversions.rule(cast(cast(x).named("t")), when=holds(narrows_again, _node, _middle))
+def cast_narrows_again(node: Node, x: Node) -> Node:
+    """Wrapping to a type within a type is wrapping once; a promise about the wrapped value is none about x.
+    """
+    return Node(ops.CAST, node.dtype, (x,))
+
+
+algebra = constants + neutral + chains + operands + comparisons + choices + conversions

@@ -1,7 +1,8 @@
-"""The value of an operation on constants, computed exactly as the table of operations says and a device would.
+"""The value of an operation on constants, computed exactly as the table of operations says and a device
+would.
 
-Floats are computed in float64 and rounded to their type once more; for + - * / and the square root that equals one
-rounding, since float64 has more than twice the bits of every shorter type and two more.
+Floats are computed in float64 and rounded to their type once more; for + - * / and the square root that
+equals one rounding, since float64 has more than twice the bits of every shorter type and two more.
 """
 import math
 import struct
@@ -16,7 +17,8 @@ Value = int | float | bool
 
 
 def fold(row: Op, dtype: DType, *operands: Value) -> Value:
-    """The result of an operation on values of `dtype`, in canonical form for the result's type; see FOLDABLE."""
+    """The result of an operation on values of `dtype`, in canonical form for the result's type; see FOLDABLE.
+    """
     table = _FLOAT if dtype.is_float else _BOOL if dtype.kind == "b" else _INTEGER
     result = table[row](dtype, *operands)
     return result if row in _COMPARISONS else canonical(result, dtype)
@@ -50,19 +52,24 @@ def cast(value: Value, source: DType, target: DType) -> Value:
 
 
 def _odd(value: int) -> float:
-    """An integer that float64 cannot hold, as a float64 that rounds on to a shorter type as the integer would."""
+    """An integer that float64 cannot hold, as a float64 that rounds on to a shorter type as the integer
+    would.
+    """
     shift = value.bit_length() - 53 if value >= 0 else (-value).bit_length() - 53
     short = abs(value) >> shift
     inexact = short << shift != abs(value)
     return math.copysign(math.ldexp(short | inexact, shift), value)
 
 
-_CODES = {"float64": "d", "float32": "f", "float16": "e", "bool": "B", "int8": "b", "uint8": "B", "int16": "h",
+_CODES = {"float64": "d", "float32": "f", "float16": "e", "bool": "B", "int8": "b", "uint8": "B",
+          "int16": "h",
           "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
 
 
 def bitcast(value: Value, source: DType, target: DType) -> Value | None:
-    """BITCAST of a value; None where a constant cannot hold the result, or bits that were never known are wanted."""
+    """BITCAST of a value; None where a constant cannot hold the result, or bits that were never known are
+    wanted.
+    """
     if source.name not in _CODES or target.name not in _CODES or value != value:
         return None
     result = struct.unpack("<" + _CODES[target.name], struct.pack("<" + _CODES[source.name], value))[0]
@@ -117,17 +124,20 @@ _FLOAT = {
 _INTEGER = {
     **_EITHER, ops.MUL: lambda dtype, x, y: x * y, ops.IDIV: lambda dtype, x, y: x // y if y else 0,
     ops.MOD: lambda dtype, x, y: x % y if y else 0, ops.AND: lambda dtype, x, y: x & y,
-    ops.OR: lambda dtype, x, y: x | y, ops.XOR: lambda dtype, x, y: x ^ y, ops.SHL: _shift_left, ops.SHR: _shift_right,
+    ops.OR: lambda dtype, x, y: x | y, ops.XOR: lambda dtype, x, y: x ^ y, ops.SHL: _shift_left,
+    ops.SHR: _shift_right,
     ops.FMA: lambda dtype, x, y, z: x * y + z,
 }
 # addition is "or", otherwise the arithmetic of integers modulo 2
 _BOOL = {
     **_COMPARISONS, ops.ADD: lambda dtype, x, y: x | y, ops.SUB: lambda dtype, x, y: x ^ y,
     ops.MUL: lambda dtype, x, y: x & y, ops.NEG: lambda dtype, x: x, ops.MAX: lambda dtype, x, y: x | y,
-    ops.MIN: lambda dtype, x, y: x & y, ops.IDIV: lambda dtype, x, y: x & y, ops.MOD: lambda dtype, x, y: False,
+    ops.MIN: lambda dtype, x, y: x & y, ops.IDIV: lambda dtype, x, y: x & y, ops.MOD: lambda dtype, x,
+    y: False,
     ops.AND: lambda dtype, x, y: x & y, ops.OR: lambda dtype, x, y: x | y, ops.XOR: lambda dtype, x, y: x ^ y,
     ops.SHL: lambda dtype, x, y: x and not y, ops.SHR: lambda dtype, x, y: x and not y,
     ops.FMA: lambda dtype, x, y, z: x & y | z,
 }
-# operations on constants that have one value; FMA may round once or twice, functions are not known before decompose
+# operations on constants that have one value; FMA may round once or twice, functions are not known before
+# decompose
 FOLDABLE = (*dict.fromkeys((*_FLOAT, *_INTEGER)), ops.WHERE, ops.CAST, ops.BITCAST)

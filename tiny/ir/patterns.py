@@ -3,9 +3,9 @@
     x, a, b = var("x"), constant("a"), constant("b")
     rule((x + a) + b, x + fold(a + b), when=is_integer(x))
 
-Python's operators on patterns build patterns; numbers in them are constants of the type their neighbours have. On the
-left a constant stands on the right of a commutative operation, which is where `algebra` puts it. Operands of commutative
-operations that are not constants are looked for in both orders.
+Python's operators on patterns build patterns; numbers in them are constants of the type their neighbours
+have. On the left a constant stands on the right of a commutative operation, which is where `algebra` puts it.
+Operands of commutative operations that are not constants are looked for in both orders.
 """
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -73,13 +73,15 @@ class Variable(Pattern):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Pattern):
-    """The constant with this value; 0 is not -0.0."""
+    """The constant with this value; 0 is not -0.0, and True and False are those of bool only."""
     value: int | float | bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Apply(Pattern):
-    """One of the operations `rows` on operands that match `src`. `name` lets guards and functions refer to it."""
+    """One of the operations `rows` on operands that match `src`. `name` lets guards and functions refer to
+    it.
+    """
     rows: tuple[Op, ...]
     src: tuple[Pattern, ...]
     name: str = ""
@@ -140,7 +142,9 @@ def bitcast(x) -> Apply:
 # -- guards -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """A condition on matched nodes, or a number to be compared: Python text in which {x} stands for the node x."""
+    """A condition on matched nodes, or a number to be compared: Python text in which {x} stands for the node
+    x.
+    """
     text: str
     functions: dict[str, Callable] = field(default_factory=dict)
 
@@ -239,8 +243,8 @@ def holds(function: Callable[..., bool], *names: Pattern) -> Guard:
 class Rule:
     """`left` may be replaced by `right` when the guard holds.
 
-    right: a pattern, or a function of nodes that are named like its parameters (`node` is the whole), giving the
-    replacement or None.
+    right: a pattern, or a function of nodes that are named like its parameters (`node` is the whole), giving
+    the replacement or None.
     """
     left: Apply
     right: Pattern | Callable

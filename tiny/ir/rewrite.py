@@ -12,13 +12,14 @@ class RewriteError(RuntimeError):
 def rewrite(root: Node, rules: Rules, done: dict[Node, Node] | None = None) -> Node:
     """The graph below `root` with every rule applied that applies anywhere, operands before users.
 
-    done: results so far; give the same dict again for several roots, or for graphs that share parts. It is valid for
-    one set of rules, and keeps its nodes alive. No recursion: graphs may be deep. Raises RewriteError when rules go
-    in a circle or make a node grow without end.
+    done: results so far; give the same dict again for several roots, or for graphs that share parts. It is
+    valid for one set of rules, and keeps its nodes alive. No recursion: graphs may be deep. Raises
+    RewriteError when rules go in a circle or make a node grow without end. A replacement of another shape
+    is not made, such as the scalar 0 for x * 0 with lanes.
     """
     done = {} if done is None else done
     result, functions = done.get, rules.functions.get
-    becomes: dict[Node, Node] = {}                          # what a node was replaced by, which is not done yet
+    becomes: dict[Node, Node] = {}                          # what a node was replaced by: not done yet
     age: dict[Node, int] = {}                               # of replacements: how many came before
     stack = [root]
     while stack:
@@ -42,7 +43,7 @@ def rewrite(root: Node, rules: Rules, done: dict[Node, Node] | None = None) -> N
         else:
             function = functions(node.op)
             found = None if function is None else function(node)
-        if found is None:
+        if found is None or found.shape != node.shape:      # a scalar where lanes were would spread further
             done[node] = node
         elif found in done:
             done[node] = done[found]

@@ -1,7 +1,7 @@
 """Sets of rules, compiled to one plain Python function for each operation at the root.
 
-The text of those functions can be read: `print(algebra.source(ops.ADD))`. Rules are tried in the order they were given;
-neighbours that begin with the same tests share them.
+The text of those functions can be read: `print(algebra.source(ops.ADD))`. Rules are tried in the order they
+were given; neighbours that begin with the same tests share them.
 """
 import inspect
 import math
@@ -22,8 +22,8 @@ Rewriter = Callable[[Node], Node | None]
 class Rules:
     """Named rules. `rules.functions[op](node)` gives a replacement of the node, or None.
 
-    Keyword arguments are data rules; `@rules.rule(pattern)` adds one whose right side is a Python function. Adding
-    two sets makes one that tries the left set's rules first.
+    Keyword arguments are data rules; `@rules.rule(pattern)` adds one whose right side is a Python function.
+    Adding two sets makes one that tries the left set's rules first.
     """
 
     def __init__(self, **rules: Rule):
@@ -100,9 +100,14 @@ class Step:
 def generate(row: Op, rules: tuple[Rule, ...]) -> tuple[str, dict]:
     """(source text, names it uses) of the function for an operation."""
     names = {"Node": Node, "const": const, "fold": fold, "copysign": math.copysign, "dtypes": dtypes}
-    names |= {name: op for name, op in ops.TABLE.items()}
-    variants = [steps for r in rules if row in r.left.rows for left in orders(r.left)
-                for steps in [_Variant(row, r, left, names).steps]]
+    names |= ops.TABLE
+    variants: list[list[Step]] = []
+    for r in rules:
+        if row in r.left.rows:
+            for left in orders(r.left):
+                steps = _Variant(row, r, left, names).steps
+                if all(steps[:-1] != known[:-1] for known in variants):      # else it could never be reached
+                    variants.append(steps)
     lines = [f"def rewrite_{row.name}(node):"]
     if row.operands:
         lines.append(f"    {', '.join(f'n{i}' for i in range(row.operands))}, = node.src")
@@ -152,7 +157,7 @@ class _Variant:
     def __init__(self, row: Op, r: Rule, left: Apply, names: dict):
         self.row, self.names = row, names
         self.steps: list[Step] = []
-        self.places: dict[str, str] = {}                    # name in the rule -> expression for the node
+        self.places: dict[str, str] = {"node": "node"}      # name in the rule -> expression for the node
         if left.name:
             self.places[left.name] = "node"
         self._test_argument(row, "node")
@@ -170,7 +175,9 @@ class _Variant:
             self._test(f"{here}.arg is None")
 
     def _match_operands(self, pattern: Apply, place: str) -> None:
-        """Tests that are cheap and seldom pass come first: operations of all operands, then what is inside them."""
+        """Tests that are cheap and seldom pass come first: operations of all operands, then what is inside
+        them.
+        """
         indexed = list(enumerate(pattern.src))
         for i, s in sorted(indexed, key=lambda pair: not _always_right(pair[1])):
             here = f"n{place}{i}"
@@ -207,11 +214,10 @@ class _Variant:
             text = self._build(r.right, "node.dtype", root=True)
             self.steps.append(Step(f"return {text}", test=False, rule=r.name))
             return
-        wanted = [p for p in inspect.signature(r.right).parameters]
-        places = {"node": "node", **self.places}
+        wanted = inspect.signature(r.right).parameters
         function = f"rule_{r.name}"
         self.names[function] = r.right
-        call = f"{function}({', '.join(places[p] for p in wanted)})"
+        call = f"{function}({', '.join(self.places[p] for p in wanted)})"
         self._test(f"(found := {call}) is not None")
         self.steps.append(Step("return found", test=False, rule=r.name))
 
@@ -258,7 +264,10 @@ class _Variant:
 
 
 def _literal_test(value: int | float | bool, here: str) -> str:
-    """That a constant equals a literal; a plain 0 is the zero without sign."""
+    """That a constant equals a literal. True and False are those of bool; a plain 0 is the zero without sign.
+    """
+    if isinstance(value, bool):
+        return f"{here}.arg is {value}"
     if value != 0:
         return f"{here}.arg == {value!r}"
     sign = "<" if math.copysign(1.0, value) < 0 else ">"

@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from tiny import toolchain
 from tiny.toolchain import (
     Cache,
     CompileError,
@@ -16,7 +15,10 @@ from tiny.toolchain import (
     Source,
     ToolchainError,
     compile_objects,
+    compilers,
     find_compiler,
+    objects,
+    process,
 )
 
 PREAMBLE = "typedef unsigned long u64;\nstatic inline float twice(float x) { return x + x; }\n"
@@ -35,12 +37,13 @@ def cache(tmp_path):
 @pytest.fixture
 def starts(monkeypatch):
     """The commands that are run, as a list that grows."""
-    seen, run = [], toolchain._run
+    seen = []
 
     def recording(command):
         seen.append(list(command))
-        return run(command)
-    monkeypatch.setattr(toolchain, "_run", recording)
+        return process.start(command)
+    monkeypatch.setattr(compilers, "start", recording)
+    monkeypatch.setattr(objects, "start", recording)
     return seen
 
 
@@ -116,10 +119,32 @@ def test_sources_that_miss_together_share_one_process(cache, starts):
     assert len(starts) == 2
 
 
+def test_long_sources_are_divided_among_processes_and_short_ones_are_not():
+    long = {str(n): Source(f"k{n}", "x" * 1000 * (n + 1), PREAMBLE) for n in range(10)}
+    units = objects.divide(long, 4)
+    lengths = [sum(len(long[key].text) for key in unit) for unit in units]
+    assert len(units) == 4 and max(lengths) - min(lengths) < 5000 and sorted(sum(units, [])) == sorted(long)
+    assert len(objects.divide(dict(list(long.items())[:4]), 4)) == 1
+    many = {str(n): Source(f"k{n}", "x", PREAMBLE) for n in range(objects.LARGEST_UNIT * 2 + 1)}
+    assert len(objects.divide(many, 1)) == 3
+
+
+def test_several_compilers_at_once(cache, starts):
+    compiler, padding = find_compiler(), "/* " + "x" * 9000 + " */\n"
+    sources = [Source(f"k{n}", f"{padding}int k{n}(void) {{ return {n}; }}") for n in range(8)]
+    del starts[:]
+    results = compile_objects(sources, compiler, FLAGS, cache, processes=3)
+    assert len(starts) == 3 and len({id(one) for one in results}) == 3
+    bad = [*sources[:4], Source("bad", padding + "int bad(void) { return y; }"), *sources[4:]]
+    with pytest.raises(CompileError, match="bad: "):
+        compile_objects(bad, compiler, FLAGS, processes=3)
+    assert os.listdir(cache.work_folder()) == []
+
+
 def test_missed_tells_what_is_compiled(cache):
     compiler, seen = find_compiler(), []
     compile_objects([kernel("a")], compiler, FLAGS, cache)
-    compile_objects([kernel("a"), kernel("b")], compiler, FLAGS, cache, seen.extend)
+    compile_objects([kernel("a"), kernel("b")], compiler, FLAGS, cache, missed=seen.extend)
     assert [source.name for source in seen] == ["b"]
 
 

@@ -44,6 +44,7 @@ class CpuDevice(Device):
         self._cache = Cache(settings.cache_folder) if settings.cache_folder else None
         self._compiler = find_compiler(settings.cc, self._cache)
         self._flags = host.flags(arch, features)
+        self._processes = settings.parallel or settings.core_count
         threads = settings.threads or settings.core_count
         self.target = Target("CPU", arch, "c", host.vector_bytes(arch, features), threads, features=features,
                              compiler=str(self._compiler), cache_bytes=host.cache_bytes())
@@ -63,7 +64,8 @@ class CpuDevice(Device):
     def compile(self, sources: Sequence[Source]) -> list[bytes]:
         start = time.perf_counter()
         missing: list[Source] = []
-        objects = compile_objects(sources, self._compiler, self._flags, self._cache, missing.extend)
+        objects = compile_objects(sources, self._compiler, self._flags, self._cache, self._processes,
+                                  missing.extend)
         if events.listeners:
             names, compiled = (tuple(source.name for source in some) for some in (sources, missing))
             events.emit(events.Compiled(self.name, names, compiled, time.perf_counter() - start))

@@ -22,6 +22,7 @@ from tiny.frontend.convolution import Convolution
 from tiny.frontend.core import Core
 from tiny.frontend.creation import Creation
 from tiny.frontend.elementwise import Elementwise
+from tiny.frontend.factorization import Factorization
 from tiny.frontend.functions import Functions
 from tiny.frontend.gathering import Gathering
 from tiny.frontend.indexing import Indexing
@@ -40,6 +41,6 @@ from tiny.frontend.training import Training
 
 class Tensor(
         Creation, Random, Elementwise, Functions, Activation, Movement, Rearrange, Indexing, Gathering,
-        Reduce, Scan, Linalg, Convolution, Pooling, Ordering, Normalization, Attention, Losses,
+        Reduce, Scan, Linalg, Factorization, Convolution, Pooling, Ordering, Normalization, Attention, Losses,
         Autograd, Training, Core):
     """A lazy array: operations build a graph; .numpy(), .tolist(), .item() and .realize() compute it."""

@@ -1,5 +1,6 @@
 """Construction from data of every kind, constructors by description, and reading back."""
 
+import gzip
 import pathlib
 
 import numpy as np
@@ -189,6 +190,12 @@ def test_memory_of_somebody_else():
     t = Tensor.from_blob(x.ctypes.data, (2, 3))
     x[0] = 9
     assert t.tolist() == [[9.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_the_bytes_at_an_address(tmp_path: pathlib.Path):
+    path = tmp_path / "data"
+    path.write_bytes(gzip.compress(b"abc"))
+    assert Tensor.from_url(path.as_uri(), gunzip=True).tolist() == [97, 98, 99]
 
 
 # -- reading back -------------------------------------------------------------------------------------------

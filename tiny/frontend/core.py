@@ -20,6 +20,7 @@ from tiny.ir.dtype import DType, dtypes
 from tiny.ir.integer import Integer, bounds, equal, evaluate, prod
 from tiny.ir.node import Node, const
 
+FEW_VIEWS = 16                                              # of a root, before dead ones are sorted out
 _new = object.__new__
 _serial = itertools.count(1)
 
@@ -28,6 +29,8 @@ class Core:
     """What every mixin stands on; see the module's text."""
     # what every tensor starts with; an instance holds only what differs
     _base: tuple | None = None      # of a view: (weak reference to root, movement chain, root's node then)
+    _root = None                    # of a view: its root, once that was written to
+    _views: list | None = None      # of a root: weak references to views made since the last write
     _requires_grad: bool | None = None
     grad = None
     __array_ufunc__ = None                                  # numpy_array + tensor comes to Tensor.__radd__
@@ -124,12 +127,30 @@ class Core:
         tensor._node = Node(row, None, (node,), arg)
         runtime.hold(tensor)
         base = self._base
-        if base is None or base[0]() is None:
+        root = base and base[0]()
+        if root is None:
             self._base = None                               # nobody can write to what it was a view of
             tensor._base = (weakref.ref(self), ((row, arg),), node)
         else:
             tensor._base = (base[0], (*base[1], (row, arg)), base[2])
+        (self if root is None else root)._remember_view(tensor)
         return tensor
+
+    def _remember_view(self, view) -> None:
+        views = self._views
+        if views is None:
+            self._views = views = []
+        elif len(views) >= FEW_VIEWS and len(views) & (len(views) - 1) == 0:
+            views[:] = [reference for reference in views if reference() is not None]
+        views.append(weakref.ref(view))
+
+    def _keep_for_views(self) -> None:
+        """Before a write: views that are alive now show it also when this tensor is gone, so they keep it."""
+        for reference in self._views or ():
+            view = reference()
+            if view is not None:
+                view._root = self
+        self._views = None
 
     @property
     def shape(self) -> tuple:
@@ -186,8 +207,9 @@ class Core:
         base = self._base
         root = base and base[0]()
         runtime.before_write(self if root is None else root)
+        (self if root is None else root)._keep_for_views()
         if root is None:
-            self._base = None
+            self._base = self._root = None
             self._node = _written(self._node, written)
             runtime.hold(self)
             return self
@@ -221,7 +243,8 @@ class Core:
         if (other.shape, other.dtype, other.device) != (self.shape, self.dtype, self.device):
             raise ValueError(f"replace: {other!r} does not fit in the place of {self!r}; use assign")
         runtime.before_write(self)
-        self._node, self._base = other.node, None
+        self._keep_for_views()
+        self._node, self._base, self._root = other.node, None, None
         runtime.hold(self)
         return self
 
@@ -330,6 +353,7 @@ class Core:
     def to_(self, device: str | None):
         """Move this tensor to another device."""
         self._node, self._base = self.to(device).node, None
+        runtime.hold(self)
         return self
 
     def numel(self) -> Integer:

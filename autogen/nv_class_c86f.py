@@ -15,7 +15,6 @@ METHODS = {
     'DMA_NONINCR': (None, 0, {'ADDRESS': (0, 0xc, {}), 'SUBCHANNEL': (0xd, 3, {}), 'COUNT': (0x10, 0xd, {}), 'OPCODE': (0x1d, 3, {'VALUE': 3}), 'DATA': (0, 0x20, {})}),
     'DMA_ONEINCR': (None, 0, {'ADDRESS': (0, 0xc, {}), 'SUBCHANNEL': (0xd, 3, {}), 'COUNT': (0x10, 0xd, {}), 'OPCODE': (0x1d, 3, {'VALUE': 5}), 'DATA': (0, 0x20, {})}),
     'DMA_IMMD': (None, 0, {'DATA': (0x10, 0xd, {}), 'ADDRESS': (0, 0xc, {}), 'SUBCHANNEL': (0xd, 3, {}), 'OPCODE': (0x1d, 3, {'VALUE': 4})}),
-    'DMA_NOP': (0, 0, {}),
     'DMA_ENDSEG': (None, 0, {'OPCODE': (0x1d, 3, {'VALUE': 7})}),
     'SET_OBJECT': (0, 0, {'NVCLASS': (0, 0x10, {}), 'ENGINE': (0x10, 5, {'SW': 0x1f})}),
     'NON_STALL_INTERRUPT': (0x20, 0, {'HANDLE': (0, 0x20, {})}),

@@ -126,7 +126,8 @@ def _records(part: Records, source: Source, module: str,
     values = {name: value for enum in enums for name, value in enum.members}
     if not records:
         return "", [], values
-    aliases = {record.name: declarations.aliases(record.name) for record in records}
+    aliases = {record.name: [alias for alias in declarations.aliases(record.name)
+                             if alias == record.tag or alias in part.names] for record in records}
     ffi = emit.ffi_for(records, named, aliases)
     ffi.cdef(prototypes)
     # next to tables, only these are worth reading

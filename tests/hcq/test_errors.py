@@ -49,7 +49,8 @@ def test_the_limit_of_a_wait_comes_from_the_settings(cpu, programs):
 
 def test_a_wait_that_timed_out_may_be_continued(cpu, words, programs, run):
     buffer = words(2)
-    for count in range(2):                                  # the waiting thread runs only what ended soon before
+    # the waiting thread runs only what ended soon before
+    for count in range(2):
         run(programs["slow"], [100_000_000])
         point = submit(cpu, (programs["slow"], [100_000_000], 1),
                        (programs["increment"], [buffer.address], 2))

@@ -7,7 +7,7 @@ from tiny.hcq.nv import compute, copy, methods, push, qmd
 FORMS = [(compute, methods.COMPUTE), (copy, methods.COPY)]
 HOST_FORMS = {push.Semaphore: methods.HOST, push.SemaphoreAmpere: methods.HOST_AMPERE,
               push.WaitForIdle: methods.HOST,
-              push.MemoryOperation: methods.HOST, push.NonStallInterrupt: methods.HOST}
+              push.NonStallInterrupt: methods.HOST}
 
 
 def words(form) -> dict[int, int]:

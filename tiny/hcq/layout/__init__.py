@@ -24,6 +24,7 @@ from tiny.hcq.layout.base import Layout, Struct, sequence
 from tiny.hcq.layout.field import (
     Field,
     LayoutError,
+    Truncated,
     bits,
     high_first,
     length,
@@ -36,6 +37,7 @@ from tiny.hcq.layout.field import (
 from tiny.hcq.layout.packet import Packet
 from tiny.hcq.layout.register import Register, RegisterFile
 
-__all__ = ["Field", "Layout", "LayoutError", "Packet", "Register", "RegisterFile", "Struct", "bits",
+__all__ = ["Field", "Layout", "LayoutError", "Packet", "Register", "RegisterFile", "Struct", "Truncated",
+           "bits",
            "high_first",
            "length", "repeated", "sequence", "span", "tail", "u32", "u64"]

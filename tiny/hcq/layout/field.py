@@ -6,6 +6,10 @@ class LayoutError(ValueError):
     """A declaration that contradicts itself, a value that does not fit, or words that mean nothing known."""
 
 
+class Truncated(LayoutError):
+    """A packet that is known, and cut off by the end of the data."""
+
+
 class Field:
     """A run of bits in a layout; through an instance it is the value, through the class it is this object.
 

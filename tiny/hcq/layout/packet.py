@@ -2,7 +2,7 @@
 from collections.abc import Iterator
 
 from tiny.hcq.layout.base import Layout
-from tiny.hcq.layout.field import Field, LayoutError
+from tiny.hcq.layout.field import Field, LayoutError, Truncated
 
 
 class Packet(Layout):
@@ -86,7 +86,7 @@ class Packet(Layout):
         """The packet at byte `offset` and its size in bytes. LayoutError, with the place, if unknown."""
         available = len(buffer) - offset
         if available < cls.family.size_bytes:
-            raise LayoutError(f"{cls.family.__name__}: {available} bytes at offset {offset:#x} are no "
+            raise Truncated(f"{cls.family.__name__}: {available} bytes at offset {offset:#x} are no "
                               f"packet, whose "
                               f"header has {cls.family.size_bytes}")
         header = cls.family.decode(buffer, offset)
@@ -97,13 +97,13 @@ class Packet(Layout):
             raise LayoutError(f"{cls.family.__name__}: no packet has {what}, found at offset {offset:#x}")
         kind = kind.variant_at(buffer, offset)
         if available < kind.size_bytes:
-            raise LayoutError(f"{kind.__name__} at offset {offset:#x}: truncated, it has {kind.size_bytes} "
+            raise Truncated(f"{kind.__name__} at offset {offset:#x}: truncated, it has {kind.size_bytes} "
                               f"bytes and "
                               f"{available} are left; {_cut(kind, available)}")
         size = kind.size_at(buffer, offset)
         if size > available:
             counter = next(f for f in kind.fields.values() if f.bias is not None)
-            raise LayoutError(f"{kind.__name__} at offset {offset:#x}: truncated, its {counter.width}-bit "
+            raise Truncated(f"{kind.__name__} at offset {offset:#x}: truncated, its {counter.width}-bit "
                               f"{counter.name} "
                               f"says {size} bytes and {available} are left")
         return kind.decode(buffer, offset, size), size

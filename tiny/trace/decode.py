@@ -1,0 +1,72 @@
+"""`python -m tiny decode --kind KIND FILE`: a captured command buffer, packet by packet."""
+import argparse
+import enum
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tiny.hcq.layout import Layout
+from tiny.trace.streams import KINDS, Found, Lost
+
+
+def text(item: Found | Lost) -> str:
+    """One packet with its offset, and below it the registers or methods that it sets."""
+    if isinstance(item, Lost):
+        return f"{item.at:#08x}: lost {item.size} bytes: {item.reason}"
+    return "\n".join([f"{item.at:#08x}: {item.packet}", *(f"            {part}" for part in item.parts)])
+
+
+def _plain(value):
+    return int(value) if isinstance(value, enum.IntEnum) else list(value) if isinstance(value,
+        tuple) else value
+
+
+def _fields(layout: Layout) -> dict:
+    return {name: _plain(value) for name, value in layout.items()}
+
+
+def record(item: Found | Lost) -> dict:
+    """The same for programs: plain numbers and names."""
+    if isinstance(item, Lost):
+        return {"at": item.at, "size": item.size, "lost": item.reason}
+    parts = [{"name": type(part).__name__, "fields": _fields(part)} for part in item.parts]
+    return {"at": item.at, "size": item.size, "packet": type(item.packet).__name__,
+            "fields": _fields(item.packet),
+            "parts": parts}
+
+
+def read(source: str, as_hex: bool) -> bytes:
+    """The buffer: a file's bytes, or hexadecimal digits from a file or, with "-", from standard input.
+
+    Digits may stand in groups, with 0x or without. ValueError for text that is no hexadecimal.
+    """
+    if source != "-" and not as_hex:
+        return Path(source).read_bytes()
+    words = (sys.stdin.read() if source == "-" else Path(source).read_text()).replace(",", " ").split()
+    return b"".join(bytes.fromhex(word.removeprefix("0x")) for word in words)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tiny decode", description=__doc__.partition(": ")[2])
+    parser.add_argument("--kind", required=True, choices=KINDS, help="what the buffer holds")
+    parser.add_argument("--gfx", type=int, default=11, choices=(9, 11, 12),
+                        help="AMD graphics generation; default 11")
+    parser.add_argument("--class", dest="compute_class", type=lambda text: int(text, 0), default=0xcbc0,
+                        help="NVIDIA compute class; default 0xcbc0, Hopper")
+    parser.add_argument("--hex", action="store_true", help="FILE is text: hexadecimal bytes")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE",
+                        help="default: hexadecimal on standard input")
+    options = parser.parse_args(arguments)
+    try:
+        data = read(options.file, options.hex)
+    except (OSError, ValueError) as error:
+        print(f"tiny decode: {options.file}: {error}", file=sys.stderr)
+        return 2
+    decoder, by_generation = KINDS[options.kind]
+    lost = False
+    for item in decoder(data, options.gfx if by_generation else options.compute_class):
+        lost |= isinstance(item, Lost)
+        print(json.dumps(record(item)) if options.json else text(item))
+    return 1 if lost else 0

@@ -61,6 +61,7 @@ def test_order_of_axes():
         (t().transpose(), X.transpose(1, 0, 2)),
         (t().transpose(0, -1), X.swapaxes(0, -1)),
         (t().T, X.T),
+        (t()[0].t(), X[0].T),
         (t().movedim(0, 2), np.moveaxis(X, 0, 2)),
         (t().flip(0), X[::-1]),
         (t().flip((1, -1)), X[:, ::-1, ::-1]),

@@ -45,6 +45,7 @@ def test_axis_and_dim_keepdim_and_keepdims_are_the_same():
         (t.max(dim=(0, 1), keepdims=True), X.max((0, 1), keepdims=True)),
         (t.softmax(dim=0).sum(0), np.ones((4, 5), np.float32)),
         (t.cumsum(dim=1), X.cumsum(1)),
+        (t.var(dim=0, unbiased=False), X.var(0)),
         (t.argmax(dim=2), X.argmax(2).astype(np.int32)),
         rtol=1e-5,
     )

@@ -141,6 +141,16 @@ class Movement:
         """The axes in reverse order, the transpose of a matrix."""
         return self.permute(tuple(reversed(range(len(self.shape)))))
 
+    def t(self):
+        """A matrix transposed; one axis or none stays as it is."""
+        if len(self.shape) > 2:
+            raise ValueError(f"t: a tensor of shape {self.shape} is no matrix; use transpose or permute")
+        return self.T
+
+    def dim(self) -> int:
+        """How many axes."""
+        return len(self.shape)
+
     def movedim(self, source: int, destination: int):
         """One axis put at another place."""
         source, destination = self._axis(source, "movedim"), self._axis(destination, "movedim")

@@ -17,7 +17,7 @@ from tiny.ir.node import Node
 
 
 def takes_dim(method):
-    """Accept dim= for axis= and keepdims= for keepdim=."""
+    """Accept dim= for axis=, keepdims= for keepdim=, and unbiased= for correction=."""
     @functools.wraps(method)
     def renamed(self, *args, **kwargs):
         if kwargs:
@@ -25,6 +25,8 @@ def takes_dim(method):
                 kwargs["axis"] = kwargs.pop("dim")
             if "keepdims" in kwargs:
                 kwargs["keepdim"] = kwargs.pop("keepdims")
+            if "unbiased" in kwargs:
+                kwargs["correction"] = int(kwargs.pop("unbiased"))
         return method(self, *args, **kwargs)
     return renamed
 

@@ -1,6 +1,7 @@
 """Gradients of Tensors: which tensors get them, through what they pass, and the operations built of several
 rules.
 """
+import gc
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from tests.nn.filled import filled
 from tiny import Tensor, dtypes
+from tiny.frontend import history
 
 
 def slope(function, numbers) -> list:
@@ -104,6 +106,29 @@ def test_a_reader_built_before_a_write_keeps_its_gradient():
     z[0] = 0.0
     assert read.gradient(x)[0].tolist() == [18, 36]
 
+
+def test_a_leaf_written_to_meanwhile_is_an_error(on_device):
+    """The gradient by a value that is gone would be silently missing."""
+    w, v = Tensor([1.0, 2.0], requires_grad=True).realize(), Tensor([1.0, 2.0], requires_grad=True)
+    loss = (w * w * v).sum()
+    w.assign(w * 2).realize()
+    with pytest.raises(RuntimeError, match="was written to after the result was built"):
+        loss.backward()
+
+
+def test_histories_end_with_their_tensors():
+    """Computing in every step keeps nothing of the steps before alive."""
+    w, x = Tensor(filled(4, 3), requires_grad=True), Tensor(filled(2, 4))
+    counts = []
+    for _ in range(12):
+        w.grad = None
+        loss = (x @ w).square().sum().realize()
+        loss.backward()
+        moved = (w.grad * 0.9).realize()
+        w.assign(w - moved * 0.01).realize()
+        gc.collect()
+        counts.append(len(history._origins))
+    assert len(set(counts[2:])) == 1
 
 def test_gradient_from_a_given_start():
     x = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)

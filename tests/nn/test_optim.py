@@ -38,7 +38,7 @@ def test_six_steps_equal_torch(name):
 
 
 @pytest.mark.parametrize("name", ["Adam", "SGD with momentum"])
-def test_captured_steps_equal_plain_ones(name):
+def test_captured_steps_equal_plain_ones(name, on_device):
     results = []
     for wrap in (lambda step: step, TinyJit):
         params, x = start(), Tensor(filled(5, 4, phase=2)).realize()
@@ -108,7 +108,7 @@ def test_no_training_mode_is_needed_and_the_rate_can_change():
         assert param.tolist() == expected
 
 
-def test_a_captured_step_sees_a_changed_rate():
+def test_a_captured_step_sees_a_changed_rate(on_device):
     param = Tensor([8.0]).realize()
     optimiser = optim.SGD([param], lr=1.0)
 
@@ -140,7 +140,7 @@ def test_a_step_is_one_submission_of_everything_written():
     assert GlobalCounters.kernel_count == before
 
 
-def test_memory_of_parameters_is_kept():
+def test_memory_of_parameters_is_kept(on_device):
     param = Tensor([1.0, 2.0]).realize()
     optimiser = optim.Adam([param])
     places = set()

@@ -47,7 +47,7 @@ def test_the_setting_seed_is_the_first_seed():
         assert first.next_key() == Generator(5).next_key()
 
 
-def test_a_captured_function_draws_anew():
+def test_a_captured_function_draws_anew(on_device):
     @TinyJit
     def draw():
         return Tensor.rand(4).realize()

@@ -60,5 +60,16 @@ class Autograd:
         """The leaves that take a gradient of this tensor, by the order in which they were made."""
         alive = [leaf for leaf in list(core.leaves.values()) if leaf.requires_grad is not False]
         reached = history.reachable(self.node)
+        _forbid_stale(reached, alive)
         below = [leaf for leaf in alive if (history.origin(leaf.node) or leaf.node) in reached]
         return [leaf for leaf in below if leaf.requires_grad] or below
+
+
+def _forbid_stale(reached: set[Node], leaves: list) -> None:
+    """RuntimeError where the graph goes back to what a leaf held before it was written to in place."""
+    held = (node.arg for node in reached if node.op is ops.BUFFER)
+    gone = {id(storage.buffer) for storage in held if getattr(storage, "lost", False)}
+    for leaf in leaves if gone else ():
+        if leaf.node.op is ops.BUFFER and id(leaf.node.arg.buffer) in gone:
+            raise RuntimeError(f"backward: {leaf!r} was written to after the result was built from its old "
+                               "value; call backward() before the write, or build the result anew")

@@ -18,7 +18,7 @@ def rewrite(root: Node, rules: Rules, done: dict[Node, Node] | None = None) -> N
     is not made, such as the scalar 0 for x * 0 with lanes.
     """
     done = {} if done is None else done
-    result, functions = done.get, rules.functions.get
+    result, functions = done.get, rules.functions
     becomes: dict[Node, Node] = {}                          # what a node was replaced by: not done yet
     age: dict[Node, int] = {}                               # of replacements: how many came before
     stack = [root]
@@ -36,12 +36,15 @@ def rewrite(root: Node, rules: Rules, done: dict[Node, Node] | None = None) -> N
                 changed = True
         if waiting:
             continue
+        if node in done:                                    # it was an operand twice
+            stack.pop()
+            continue
         if node in becomes:
             found = becomes[node]
         elif changed:
             found = Node(node.op, node.dtype, tuple([done[s] for s in node.src]), node.arg)
         else:
-            function = functions(node.op)
+            function = functions[node.op]
             found = None if function is None else function(node)
         if found is None or found.shape != node.shape:      # a scalar where lanes were would spread further
             done[node] = node

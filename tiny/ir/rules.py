@@ -5,7 +5,6 @@ were given; neighbours that begin with the same tests share them.
 """
 import inspect
 import math
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -28,8 +27,7 @@ class Rules:
 
     def __init__(self, **rules: Rule):
         self._rules = {name: replace(r, name=name) for name, r in rules.items()}
-        self._compiled: dict[Op, Rewriter] | None = None
-        self._lock = threading.Lock()
+        self._compiled = _Functions(self)
 
     def rule(self, left: Apply, when: Guard | None = None) -> Callable[[Callable], Callable]:
         """Decorator: the function gets the nodes its parameters name, and may return None for "no"."""
@@ -42,7 +40,7 @@ class Rules:
         if r.name in self._rules:
             raise ValueError(f"Rules: there is already a rule {r.name!r}")
         self._rules[r.name] = r
-        self._compiled = None
+        self._compiled = _Functions(self)
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules.values())
@@ -54,12 +52,8 @@ class Rules:
         return both
 
     @property
-    def functions(self) -> dict[Op, Rewriter]:
-        """For each operation at the root of a rule, the compiled function."""
-        if self._compiled is None:
-            with self._lock:
-                rows = dict.fromkeys(row for r in self for row in r.left.rows)
-                self._compiled = {row: compile_rules(row, tuple(self)) for row in rows}
+    def functions(self) -> "_Functions":
+        """For each operation the function compiled for it, None if it has no rule: `functions[op]`."""
         return self._compiled
 
     def source(self, row: Op) -> str:
@@ -81,11 +75,29 @@ class Rules:
         return compile_rules(node.op, (r,))(node) if node.op in r.left.rows else None
 
 
+class _Functions(dict):
+    """Compiled functions by operation, each made when first asked for. Threads may compile one twice."""
+
+    def __init__(self, rules: Rules):
+        super().__init__()
+        self.rules = rules
+
+    def __missing__(self, row: Op) -> Rewriter | None:
+        rules = tuple(r for r in self.rules if row in r.left.rows)
+        function = self[row] = compile_rules(row, rules) if rules else None
+        return function
+
+
 def compile_rules(row: Op, rules: tuple[Rule, ...]) -> Rewriter:
-    """The rules with `row` at their root as one function from a node to its replacement or None."""
+    """The rules with `row` at their root as one function from a node to its replacement or None.
+
+    Its docstring is its source.
+    """
     source, names = generate(row, rules)
     exec(compile(source, f"<rules for {row.name}>", "exec"), names)
-    return names[f"rewrite_{row.name}"]
+    function = names[f"rewrite_{row.name}"]
+    function.__doc__ = source
+    return function
 
 
 # -- matching: a rule as a sequence of steps --------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What rewriting costs, and what compiling the rules gains over matching them one by one. Run with `make bench`."""
+"""What rewriting costs, and what compiling rules gains over walking their patterns. Run with `make bench`."""
 import random
 import timeit
 

@@ -50,7 +50,6 @@ EXPRESSIONS = {
     ops.IDIV: "({0} - np.fmod({0}, {1})) // {1}", ops.CAST: "np.asarray({}).astype({kind})[()]",
     ops.BITCAST: "np.asarray({}).view({kind})[()]"}
 OF_SIZES = {ops.IDIV: "{} // {}", ops.MOD: "{} % {}"}       # these round down; other integers towards zero
-
 OPENERS = {ops.GROUP: "for {name} in range(groups):", ops.LOOP: "for {name} in range({0}):",
            ops.IF: "if {0}:"}
 
@@ -189,6 +188,7 @@ class Abacus(device.Device):
 
     def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
         assert self.hardware.timeline >= (self.submitted if point is None else point)
+    settle = synchronize
 
 
 dialects.register(dialects.Dialect("abacus", render))

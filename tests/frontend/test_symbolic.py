@@ -90,6 +90,12 @@ def test_a_symbolic_shape_has_a_largest_one_and_a_length_now():
     assert len(t) == 3 and t.numpy().shape == (3, 8)
 
 
+def test_a_variable_place_outside_is_an_error():
+    for index in (slice(None, bound(6) + 1), slice(bound(3), 2), slice(bound(1) - 2, None)):
+        with pytest.raises(IndexError, match="does not fit in an axis of size 6"):
+            Tensor(X)[index]
+
+
 def test_two_variables_do_not_broadcast():
     with pytest.raises(ValueError, match="do not broadcast"):
         Tensor(X)[:bound(2)] + Tensor(X)[:bound(2, "j")]

@@ -17,8 +17,10 @@ from tiny.frontend.elementwise import cast, number
 from tiny.frontend.shaping import broadcast, broadcast_shape, expand, permute, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
-from tiny.ir.integer import bounds, evaluate, prod
+from tiny.ir.integer import bounds, evaluate, expression, prod
 from tiny.ir.node import Node
+
+_PLAIN = {int, slice, type(None), type(Ellipsis)}
 
 
 def _is_integer(item) -> bool:
@@ -47,7 +49,8 @@ class Indexing:
     def _index_items(self, index) -> list:
         """One item for each axis, and None for each new one: masks as integer arrays, Ellipsis as slices."""
         items = list(index) if isinstance(index, tuple) else [index]
-        items = [part for item in items for part in self._without_mask(item)]
+        if not all(type(item) in _PLAIN for item in items):
+            items = [part for item in items for part in self._without_mask(item)]
         dots = [k for k, item in enumerate(items) if item is Ellipsis]
         if len(dots) > 1:
             raise IndexError(f"index {index!r}: more than one ...")
@@ -101,7 +104,9 @@ class Indexing:
                 ranges.append((0, size))
                 shape.append(size)
             axis += 1
-        view = self.shrink(ranges).flip(*flips)
+        whole = [(0, size) for size in self.shape]
+        view = self if ranges == whole else self._view(ops.SHRINK, tuple(ranges))
+        view = view.flip(*flips) if flips else view
         for strided_axis, step in steps:
             view = view._strided(strided_axis, step)
         shape = tuple(shape)
@@ -207,6 +212,9 @@ def _slice_of(item: slice, size) -> tuple:
         raise IndexError(f"index {item}: a slice with symbolic places has the step 1")
     start, stop = (0 if item.start is None else item.start), (size if item.stop is None else item.stop)
     start, stop = (at if isinstance(at, Node) or at >= 0 else at + size for at in (start, stop))
+    if any(bounds(over)[1] > 0 and evaluate(over) > 0 for over in (stop - size, start - stop, 0 - start)):
+        raise IndexError(f"index {expression(start)}:{expression(stop)} does not fit in an axis of size "
+                         f"{expression(size)}")
     return start, stop - start, 1
 
 

@@ -36,6 +36,15 @@ class Provider:
     def close(self, fd: int) -> None:
         os.close(fd)
 
+    def read_text(self, path: str) -> str:
+        """A small text file, as sysfs has them."""
+        with open(path) as file:
+            return file.read()
+
+    def list_folder(self, path: str) -> list[str]:
+        """The names in a folder, sorted."""
+        return sorted(os.listdir(path))
+
     def ioctl(self, fd: int, request: int, argument: bytearray) -> None:
         """Ask the driver behind `fd`; it reads and writes `argument` in place."""
         fcntl.ioctl(fd, request, argument, True)

@@ -58,7 +58,7 @@ def _compile_missing(keys: list[tuple], device_name: str) -> None:
     objects = device.compile([Source(one.name, one.source, prelude) for one in made])
     GlobalCounters.compile_time_s += time.perf_counter() - start
     for key, one, code in zip(keys, made, objects, strict=True):
-        program = device.load(code, one.name)
+        program = device.load(code, one.name, *(() if one.threads == 1 else (one.threads,)))
         _compiled[key] = Compiled(one.name, program, one.variables, one.groups, one.operations, one.source)
 
 

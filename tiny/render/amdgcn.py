@@ -2,9 +2,10 @@
 
     clang -x c --target=amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -c
 
-Arguments are the kernel's own, 8 bytes each: pointers, then variables. Groups are workgroups along x, work-items lie along
-x too; no hidden argument is used. Vectors of GCC's extension become vector registers and wide loads.
-Facts: LLVM's User Guide for AMDGPU Backend, "Kernel Dispatch" and "Initial Kernel Execution State".
+Arguments are the kernel's own, 8 bytes each: pointers, then variables. Groups are workgroups along x,
+work-items lie along x too; no hidden argument is used. Vectors of GCC's extension become vector registers and
+wide loads. Facts: LLVM's User Guide for AMDGPU Backend, "Kernel Dispatch" and "Initial Kernel Execution
+State".
 """
 from collections.abc import Sequence
 
@@ -27,7 +28,8 @@ class AmdDialect(CDialect):
     """C for one work-item; see CDialect."""
 
     def index_kind(self, node: Node) -> str:
-        """Positions are 32 bits wide where they fit: 64-bit arithmetic takes two instructions and registers."""
+        """Positions are 32 bits wide where they fit: 64-bit arithmetic takes two instructions and registers.
+        """
         return "i64" if self.is_wide(node) else "i32"
 
     def statement(self, node: Node) -> None:
@@ -40,16 +42,27 @@ class AmdDialect(CDialect):
         else:
             super().statement(node)
 
-    def function_head(self, name: str, pointers: Sequence[DType], variables: Sequence[Node], threads: int) -> str:
+    def function_head(
+        self, name: str, pointers: Sequence[DType], variables: Sequence[Node], threads: int
+    ) -> str:
         """Declare the kernel with its arguments as parameters."""
-        parameters = [f"{'' if number == 0 else 'const '}{element(dtype)} *restrict p{number}"
-                      for number, dtype in enumerate(pointers)]
+        parameters = [
+            f"{'' if number == 0 else 'const '}{element(dtype)} *restrict p{number}"
+            for number, dtype in enumerate(pointers)
+        ]
         parameters += [f"const i64 {self.name(variable, 'n')}" for variable in variables]
-        return (f"__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size({threads}, {threads})))\n"
-                f"void {name}({', '.join(parameters)}) {{")
+        return (
+            f"__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size({threads}, {threads})))\n"
+            f"void {name}({', '.join(parameters)}) {{"
+        )
 
 
-def render(name: str, instructions: Sequence[Node], pointers: Sequence[DType], variables: Sequence[Node],
-           threads: int = 1) -> str:
+def render(
+    name: str,
+    instructions: Sequence[Node],
+    pointers: Sequence[DType],
+    variables: Sequence[Node],
+    threads: int = 1,
+) -> str:
     """The source of one kernel; arguments as for render.c.render. threads: work-items of a group."""
     return AmdDialect().source(name, instructions, pointers, variables, threads)

@@ -10,8 +10,9 @@ from tiny.schedule.loops import GROUP, PARALLEL, Loop
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """counters: of each parallel loop, in order; extents: points left on each axis inside a work-item; conditions: what
-    must hold for the work-item to have any; group, item: the nodes the counters are made of, None for one alone.
+    """counters: of each parallel loop, in order; extents: points left on each axis inside a work-item;
+    conditions: what must hold for the work-item to have any; group, item: the nodes the counters are made of,
+    None for one alone.
     """
     counters: tuple[Integer, ...]
     extents: dict[Node, Integer]
@@ -35,7 +36,9 @@ def _peel(number: Node, counts: Sequence[Integer]) -> list[Integer]:
 
 
 def make_grid(loops: Sequence[Loop], sizes: dict[Node, Integer]) -> Grid:
-    """The grid of the parallel loops a schedule begins with. Work-items past the end of an axis fail a condition."""
+    """The grid of the parallel loops a schedule begins with. Work-items past the end of an axis fail a
+    condition.
+    """
     parallel = [loop for loop in loops if loop.kind in PARALLEL]
     left = dict(sizes)
     counts = []
@@ -45,7 +48,9 @@ def make_grid(loops: Sequence[Loop], sizes: dict[Node, Integer]) -> Grid:
     groups = sum(loop.kind == GROUP for loop in parallel)
     group = Node(ops.GROUP, None, (as_node(prod(counts[:groups])),), 0) if groups else None
     item = Node(ops.ITEM, None, (as_node(prod(counts[groups:])),), 0) if groups < len(counts) else None
-    counters = (_peel(group, counts[:groups]) if groups else []) + (_peel(item, counts[groups:]) if item else [])
+    counters = (_peel(group, counts[:groups]) if groups else []) + (
+        _peel(item, counts[groups:]) if item else []
+    )
     position: dict[Node, Integer] = dict.fromkeys(sizes, 0)
     for loop, counter in zip(parallel, counters, strict=True):
         position[loop.axis] = position[loop.axis] + multiply(counter, loop.step)

@@ -1,4 +1,5 @@
-"""A loop schedule for devices whose groups have many work-items: neighbours in memory go to neighbouring items.
+"""A loop schedule for devices whose groups have many work-items: neighbours in memory go to neighbouring
+items.
 
 Each work-item computes a small tile of the result by itself; sums run inside an item.
 """
@@ -24,7 +25,7 @@ from tiny.target import Target
 
 GROUP_WAVES = 4              # waves of a group where the result is large enough
 LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
-ROWS = 4                     # points of an axis that a work-item computes together, to load shared operands once
+ROWS = 4  # points of an axis that a work-item computes together, to load shared operands once
 UNROLLED = 4                 # steps of the innermost sum that are written out
 
 
@@ -53,13 +54,20 @@ def choose(kernel: Kernel, target: Target) -> Schedule:
 
 
 def _rows(kernel: Kernel, total: Node | None, free: list[Node]) -> dict[Node, int]:
-    """How many points of each axis a work-item computes: more where an operand of the sum does not depend on it."""
+    """How many points of each axis a work-item computes: more where an operand of the sum does not depend on
+    it.
+    """
     unroll = dict.fromkeys(free, 1)
     if total is None:
         return unroll
-    loads = [node for node in toposort(total.src[0]) if node.op is ops.LOAD and node.dtype is not dtypes.index]
-    reuse = [axis for axis in free if static_size(axis) and len(loads) > 1
-             and any(along(load.src[1], axis, 2) == NONE for load in loads)]
+    loads = [
+        node for node in toposort(total.src[0]) if node.op is ops.LOAD and node.dtype is not dtypes.index
+    ]
+    reuse = [
+        axis
+        for axis in free
+        if static_size(axis) and len(loads) > 1 and any(along(load.src[1], axis, 2) == NONE for load in loads)
+    ]
     for axis in sorted(reuse, key=static_size)[-2:]:
         rows = _divisor(static_size(axis), ROWS)
         if static_size(axis) // rows >= 8:

@@ -1,0 +1,68 @@
+"""The packet processor of HSA queues: AQL packets of 64 bytes. Pointers and doorbell count packets.
+
+The doorbell holds the index of the last packet that is ready, so 0 after the first one. Signals and packet
+layouts: hsa.h and amd_hsa_signal.h of libhsa-runtime-dev.
+"""
+from collections.abc import Iterator
+
+from tiny.emulator.amd.engines import dispatch
+from tiny.emulator.amd.engines.base import EmulatorError, Engine
+from tiny.emulator.amd.execute import execute
+from tiny.emulator.amd.kernel.calls import clock
+from tiny.hcq.amd import aql
+
+PACKET_BYTES = 64
+VALUE, MAILBOX, EVENT_ID, START, END = 8, 16, 24, 32, 40     # byte offsets in amd_signal_t, amd_hsa_signal.h
+MASK_64 = (1 << 64) - 1
+
+
+class AqlEngine(Engine):
+    """One HSA queue."""
+    family = aql.Aql
+    unit = PACKET_BYTES
+
+    def written(self) -> int:
+        rung = self.gpu.doorbells.value(self.queue.doorbell)
+        return self.position if rung is None else rung + 1
+
+    def program(self) -> Iterator[None]:
+        while True:
+            where = self.queue.ring + self.position * PACKET_BYTES % self.queue.ring_size
+            packet, _ = self.decode(self.ring_bytes(PACKET_BYTES), 0, where)
+            if not isinstance(packet, aql.Invalid):
+                break
+            yield                                            # its header has not been written yet
+        began = clock()
+        yield from self._execute(packet, where)
+        self._complete(packet.completion_signal, began)
+        self.table.write(where, aql.Invalid.fixed["type"].to_bytes(2, "little"))
+        self.position += 1
+
+    def _execute(self, packet, where: int) -> Iterator[None]:
+        if isinstance(packet, aql.KernelDispatch):
+            place = f"{self}: dispatch at {where:#x}"
+            execute(dispatch.from_aql(packet, self.card, self.table, place), self.card, self.table)
+        elif isinstance(packet, aql.BarrierAnd):
+            while any(signal and self._value(signal) for signal in packet.signals):
+                yield
+        elif isinstance(packet, aql.BarrierOr):
+            while all(not signal or self._value(signal) for signal in packet.signals) and any(packet.signals):
+                yield
+        else:
+            raise EmulatorError(f"{self}: {type(packet).__name__} at {where:#x} is not emulated")
+
+    def _value(self, signal: int) -> int:
+        return self.table.read_u64(signal + VALUE)
+
+    def _complete(self, signal: int, began: int) -> None:
+        """Count a packet's signal down, and wake who sleeps on it."""
+        if not signal:
+            return
+        self.table.write_u64(signal + START, began)
+        self.table.write_u64(signal + END, clock())
+        self.table.write_u64(signal + VALUE, self._value(signal) - 1 & MASK_64)
+        mailbox = self.table.read_u64(signal + MAILBOX)
+        if mailbox:
+            event = self.table.read_u32(signal + EVENT_ID)
+            self.table.write_u64(mailbox, event)
+            self.events.interrupt(event)

@@ -1,0 +1,81 @@
+"""What all engines have in common: a ring, its pointers, packets that may have to wait."""
+from collections.abc import Callable, Iterator
+
+from tiny.emulator.amd.kernel.events import Events
+from tiny.hcq.layout import LayoutError, Packet
+
+
+class EmulatorError(RuntimeError):
+    """Something the emulator does not know or the hardware would hang on: which engine, packet, address."""
+
+
+class Engine:
+    """Reads a queue's ring packet by packet. Subclasses give `unit`, `family` and `program`.
+
+    A packet's handler may yield to wait; it goes on there when the engine is next let run.
+    """
+    family: type[Packet]
+    unit: int                                                # bytes that the pointers count in
+
+    def __init__(self, queue, gpu, events: Events):
+        self.queue, self.gpu, self.events = queue, gpu, events
+        self.table = gpu.table
+        self.card = gpu.card
+        self.position = 0  # of the next packet, in units, counting on for ever
+        self._program: Iterator[None] | None = None
+
+    def written(self) -> int:
+        """How far the client has filled the ring, in units, once it has rung the doorbell."""
+        rung = self.gpu.doorbells.value(self.queue.doorbell)
+        return self.position if rung is None else min(rung, self.table.read_u64(self.queue.write_pointer))
+
+    def advance(self) -> bool:
+        """Work until the queue is empty or must wait; whether anything was done."""
+        moved = False
+        while True:
+            if self._program is None:
+                if self.written() <= self.position:
+                    return moved
+                self._program = self.program()
+            for _ in self._program:                          # it waits
+                return moved
+            self._program = None
+            moved = True
+            self.table.write_u64(self.queue.read_pointer, self.position)
+
+    def program(self) -> Iterator[None]:
+        """Execute the packet at `position` and step over it; yield to wait."""
+        raise AssertionError(f"{type(self).__name__} has no program")
+
+    def ring_bytes(self, count: int) -> bytes:
+        """`count` bytes of the ring from the position on, around its end."""
+        start = self.position * self.unit % self.queue.ring_size
+        first = min(count, self.queue.ring_size - start)
+        data = self.table.read(self.queue.ring + start, first)
+        return data + (self.table.read(self.queue.ring, count - first) if count > first else b"")
+
+    def decode(self, data: bytes, offset: int, where: int) -> tuple[Packet, int]:
+        """The packet at an offset and its size; EmulatorError with its address where it is not known."""
+        try:
+            return self.family.decode_next(data, offset)
+        except LayoutError as error:
+            raise EmulatorError(f"{self}: at {where:#x}: {error}") from None
+
+    def __str__(self) -> str:
+        return f"{self.card.name} {type(self).__name__} of queue {self.queue.id}"
+
+
+COMPARISONS: tuple[Callable[[int, int], bool], ...] = (
+    lambda value, reference: True,
+    lambda value, reference: value < reference,
+    lambda value, reference: value <= reference,
+    lambda value, reference: value == reference,
+    lambda value, reference: value != reference,
+    lambda value, reference: value >= reference,
+    lambda value, reference: value > reference,
+)
+
+
+def compare(function: int, value: int, reference: int) -> bool:
+    """The comparison of WAIT_REG_MEM and POLL_REGMEM, unsigned."""
+    return COMPARISONS[int(function)](value, reference)

@@ -1,0 +1,182 @@
+"""The compute command processor: PM4 packets. Pointers count dwords; packets may cross the end of the ring.
+
+A dispatch runs to its end at once, so waits for earlier work are over when they are read, and caches are
+always clean: what a missing flush would break on a card is not seen here.
+"""
+from collections.abc import Iterator
+
+from tiny.emulator.amd.engines import dispatch
+from tiny.emulator.amd.engines.base import EmulatorError, Engine, compare
+from tiny.emulator.amd.execute import execute
+from tiny.emulator.amd.kernel.calls import clock
+from tiny.hcq.amd import pm4
+
+FAMILIES = {9: pm4.Pm4Gfx9, 11: pm4.Pm4, 12: pm4.Pm4}
+LONGEST_PACKET = 4 * ((1 << 14) + 1)                         # bytes
+MASK_64 = (1 << 64) - 1
+
+
+class Pm4Engine(Engine):
+    """One compute queue."""
+    unit = 4
+
+    def __init__(self, queue, gpu, events):
+        super().__init__(queue, gpu, events)
+        self.family = FAMILIES[gpu.card.major]
+        self.registers: dict[int, int] = {}                  # SH registers, by offset in their window
+
+    def program(self) -> Iterator[None]:
+        size = min((self.written() - self.position) * 4, self.queue.ring_size, LONGEST_PACKET)
+        where = self.queue.ring + self.position * 4 % self.queue.ring_size
+        packet, length = self.decode(self.ring_bytes(size), 0, where)
+        yield from self.execute(packet, where)
+        self.position += length // 4
+
+    def execute(self, packet, where: int) -> Iterator[None]:
+        """Do what a packet at an address says."""
+        for kind, handler in _HANDLERS.items():
+            if isinstance(packet, kind):
+                waits = handler(self, packet, where)
+                if waits is not None:
+                    yield from waits
+                return
+        raise EmulatorError(f"{self}: {type(packet).__name__} at {where:#x} is not emulated: {packet}")
+
+    # -- registers and work ----------------------------------------------------------------------------------
+    def nop(self, packet, where: int) -> None:
+        """Nothing: padding, and cache operations where nothing is cached."""
+
+    def set_registers(self, packet, where: int) -> None:
+        for number, value in enumerate(packet.values):
+            self.registers[packet.register + number] = value
+
+    def dispatch_direct(self, packet, where: int) -> None:
+        self._start((packet.groups_x, packet.groups_y, packet.groups_z), packet.initiator, where)
+
+    def dispatch_indirect(self, packet, where: int) -> None:
+        counts = tuple(self.table.read_u32(packet.address + 4 * n) for n in range(3))
+        self._start(counts, packet.initiator, where)
+
+    def _start(self, counts: tuple[int, int, int], initiator: int, where: int) -> None:
+        place = f"{self}: dispatch at {where:#x}"
+        execute(
+            dispatch.from_registers(self.registers, counts, initiator, self.card, place),
+            self.card,
+            self.table,
+        )
+
+    def indirect_buffer(self, packet, where: int) -> Iterator[None]:
+        if not packet.valid:
+            raise EmulatorError(
+                f"{self}: INDIRECT_BUFFER at {where:#x} without VALID; a compute queue would hang"
+            )
+        address, size = packet.address, packet.size_dwords * 4
+        while address:
+            data = self.table.read(address, size)
+            address, size = yield from self._run_buffer(data, address)
+
+    def _run_buffer(self, data: bytes, address: int) -> Iterator[None]:
+        """Run commands from memory; (address, size in bytes) of the buffer they chain to, (0, 0) for none."""
+        offset = 0
+        while offset < len(data):
+            packet, length = self.decode(data, offset, address + offset)
+            if isinstance(packet, pm4.IndirectBuffer) and packet.chain:
+                return packet.address, packet.size_dwords * 4
+            if isinstance(packet, pm4.CondExec):
+                skipped = 0 if self.table.read_u32(packet.address) else packet.count_dwords * 4
+                offset += length + skipped
+                continue
+            if isinstance(packet, pm4.PredExec):  # the emulated card runs the whole grid on its first die
+                offset += length + (0 if packet.xcc_mask & 1 else packet.count_dwords * 4)
+                continue
+            yield from self.execute(packet, address + offset)
+            offset += length
+        return 0, 0
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    def write_data(self, packet, where: int) -> None:
+        if packet.to not in (pm4.WriteTo.MEMORY, pm4.WriteTo.MEMORY_SYNC, pm4.WriteTo.L2):
+            raise EmulatorError(f"{self}: WRITE_DATA at {where:#x} to {packet.to!r} is not emulated")
+        for number, value in enumerate(packet.values):
+            self.table.write_u32(packet.address + (0 if packet.one_address else 4 * number), value)
+
+    def copy_data(self, packet, where: int) -> None:
+        sources = {pm4.CopyFrom.TIMESTAMP: clock, pm4.CopyFrom.IMMEDIATE: lambda: packet.source}
+        read = self.table.read_u64 if packet.wide else self.table.read_u32
+        memory = (pm4.CopyFrom.MEMORY, pm4.CopyFrom.L2)
+        if packet.from_ not in (*sources, *memory) or packet.to not in (
+            pm4.CopyTo.MEMORY,
+            pm4.CopyTo.MEMORY_SYNC,
+            pm4.CopyTo.L2,
+        ):
+            raise EmulatorError(
+                f"{self}: COPY_DATA at {where:#x} from {packet.from_!r} to {packet.to!r} is not emulated"
+            )
+        value = read(packet.source) if packet.from_ in memory else sources[packet.from_]()
+        if packet.wide:
+            self.table.write_u64(packet.destination, value & MASK_64)
+        else:
+            self.table.write_u32(packet.destination, value & 0xFFFFFFFF)
+
+    def dma_data(self, packet, where: int) -> None:
+        addresses = packet.to in (pm4.DmaTo.ADDRESS, pm4.DmaTo.L2) and packet.from_ is not pm4.DmaFrom.GDS
+        plain = not (
+            packet.source_is_register
+            or packet.destination_is_register
+            or packet.source_stays
+            or packet.destination_stays
+        )
+        if not addresses or not plain:
+            raise EmulatorError(f"{self}: DMA_DATA at {where:#x} of this form is not emulated: {packet}")
+        if packet.from_ is pm4.DmaFrom.DATA:
+            pattern = (packet.source & 0xFFFFFFFF).to_bytes(4, "little")
+            self.table.write(
+                packet.destination, (pattern * -(-packet.size_bytes_ // 4))[: packet.size_bytes_]
+            )
+        else:
+            self.table.move(packet.destination, packet.source, packet.size_bytes_)
+
+    # -- order and events ------------------------------------------------------------------------------------
+    def wait(self, packet, where: int) -> Iterator[None]:
+        if packet.operation == 1 and not packet.memory:  # write a register, wait for another: the HDP flush
+            return
+        if not packet.memory:
+            raise EmulatorError(
+                f"{self}: {type(packet).__name__} at {where:#x} of a register is not emulated"
+            )
+        read = self.table.read_u64 if isinstance(packet, pm4.WaitRegMem64) else self.table.read_u32
+        while not compare(
+            packet.function, read(packet.address) & packet.mask, packet.reference & packet.mask
+        ):
+            yield
+
+    def release(self, packet, where: int) -> None:
+        if packet.data_sel is pm4.DataSel.U32:
+            self.table.write_u32(packet.address, packet.value & 0xFFFFFFFF)
+        elif packet.data_sel is not pm4.DataSel.NONE:
+            value = packet.value if packet.data_sel is pm4.DataSel.U64 else clock()
+            self.table.write_u64(packet.address, value)
+        if packet.interrupt is not pm4.IntSel.NONE:
+            self.events.interrupt(packet.interrupt_id)
+
+
+_HANDLERS = {
+    pm4.Nop: Pm4Engine.nop,
+    pm4.Filler: Pm4Engine.nop,
+    pm4.AcquireMem: Pm4Engine.nop,
+    pm4.AcquireMemGfx9: Pm4Engine.nop,
+    pm4.EventWrite: Pm4Engine.nop,
+    pm4.HdpFlush: Pm4Engine.nop,
+    pm4.SetShReg: Pm4Engine.set_registers,
+    pm4.SetShRegIndex: Pm4Engine.set_registers,
+    pm4.DispatchDirect: Pm4Engine.dispatch_direct,
+    pm4.DispatchIndirect: Pm4Engine.dispatch_indirect,
+    pm4.IndirectBuffer: Pm4Engine.indirect_buffer,
+    pm4.WriteData: Pm4Engine.write_data,
+    pm4.CopyData: Pm4Engine.copy_data,
+    pm4.DmaData: Pm4Engine.dma_data,
+    pm4.WaitRegMem: Pm4Engine.wait,
+    pm4.WaitRegMem64: Pm4Engine.wait,
+    pm4.ReleaseMem: Pm4Engine.release,
+    pm4.ReleaseMemGfx9: Pm4Engine.release,
+}

@@ -1,0 +1,7 @@
+"""The kernel's side of an emulated Radeon: sysfs, /dev/kfd and /dev/dri as Linux 6.12 answers them.
+
+    cards      the cards there are, as numbers          topology  their sysfs files
+    memory     memory objects and page tables           events    KFD events and the event page
+    queues     checks of CREATE_QUEUE, doorbells        calls     one function an ioctl
+    provider   what hcq.io is given: paths, file descriptors, mappings
+"""

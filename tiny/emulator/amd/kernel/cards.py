@@ -1,0 +1,147 @@
+"""The cards that can be emulated, as the numbers that the kernel's topology reports of them."""
+from dataclasses import dataclass
+
+PAGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One kind of card. Sizes in bytes; counts as the topology has them, over all compute dies (XCCs).
+
+    version         gfx_target_version: major * 10000 + minor * 100 + stepping
+    simd_per_cu     SIMD units of a compute unit; engines: shader engines of one XCC; arrays: shader arrays of
+    an engine
+    vgpr_per_cu     register file of a compute unit, for the save area of a queue
+    waves_per_simd  waves that fit on a SIMD
+    """
+    name: str
+    marketing: str
+    version: int
+    device_id: int
+    simd_count: int
+    simd_per_cu: int
+    engines: int
+    arrays: int
+    wave_size: int
+    waves_per_simd: int
+    vgpr_per_cu: int
+    vram: int
+    sdma_engines: int
+    clock_mhz: int
+    xccs: int = 1
+
+    @property
+    def major(self) -> int:
+        return self.version // 10000
+
+    @property
+    def compute_units(self) -> int:
+        """Of one XCC."""
+        return self.simd_count // self.simd_per_cu // self.xccs
+
+    @property
+    def array_count(self) -> int:
+        """Shader arrays over all XCCs, as the topology counts them."""
+        return self.engines * self.arrays * self.xccs
+
+    @property
+    def waves(self) -> int:
+        """Waves that one XCC holds for a queue. Source: kfd_queue.c, kfd_queue_ctx_save_restore_size, Linux
+        6.12.
+        """
+        if self.version >= 100100:
+            return self.compute_units * 32
+        return min(self.compute_units * 40, self.array_count // self.arrays * 512)
+
+    @property
+    def control_stack_size(self) -> int:
+        """ctl_stack_size of one XCC. Source: as `waves`."""
+        return _rounded(40 + self.waves * (12 if self.version >= 100100 else 8) + 8, PAGE)
+
+    @property
+    def save_area_size(self) -> int:
+        """cwsr_size of one XCC: control stack, registers and LDS of every compute unit. Source: as `waves`.
+        """
+        each = self.vgpr_per_cu + 0x4000 + 0x10000 + 0x1000
+        return self.control_stack_size + _rounded(self.compute_units * each, PAGE)
+
+    @property
+    def debugger_size(self) -> int:
+        """Bytes a wave's debugger data take for one XCC. Source: as `waves`."""
+        return _rounded(self.waves * 32, 64)
+
+
+def _rounded(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+# Counts: AMD's product pages and the amdgpu driver's IP discovery of these cards; register files:
+# kfd_queue.c,
+# get_vgpr_size_per_cu.
+CARDS = {
+    card.name: card
+    for card in (
+        Card(
+            "gfx1100",
+            "AMD Radeon RX 7900 XTX",
+            110000,
+            0x744C,
+            simd_count=192,
+            simd_per_cu=2,
+            engines=6,
+            arrays=2,
+            wave_size=32,
+            waves_per_simd=16,
+            vgpr_per_cu=0x60000,
+            vram=24 << 30,
+            sdma_engines=2,
+            clock_mhz=2500,
+        ),
+        Card(
+            "gfx1201",
+            "AMD Radeon RX 9070 XT",
+            120001,
+            0x7550,
+            simd_count=128,
+            simd_per_cu=2,
+            engines=4,
+            arrays=2,
+            wave_size=32,
+            waves_per_simd=16,
+            vgpr_per_cu=0x60000,
+            vram=16 << 30,
+            sdma_engines=2,
+            clock_mhz=2970,
+        ),
+        Card(
+            "gfx942",
+            "AMD Instinct MI300X",
+            90402,
+            0x74A1,
+            simd_count=1216,
+            simd_per_cu=4,
+            engines=4,
+            arrays=1,
+            wave_size=64,
+            waves_per_simd=8,
+            vgpr_per_cu=0x80000,
+            vram=192 << 30,
+            sdma_engines=2,
+            clock_mhz=2100,
+            xccs=8,
+        ),
+    )
+}
+
+
+def cards_named(text: str) -> list[Card]:
+    """The cards of EMULATE: "1" is a gfx1100, else names separated by commas. ValueError for one that is not
+    known.
+    """
+    names = ["gfx1100"] if text.strip() in ("1", "") else [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in CARDS:
+            raise ValueError(
+                f"EMULATE={text}: no card {name!r} can be emulated; there are {', '.join(CARDS)}"
+            )
+    return [CARDS[name] for name in names]

@@ -1,0 +1,239 @@
+"""What `hcq.io` is given when a Radeon is emulated: its sysfs files, /dev/kfd, the render nodes, their
+mappings.
+
+Doorbells are stores to shared pages; the driver tells of each through `doorbell`, and the engines run there,
+in the caller's thread, until every queue is idle or waits for something that has not happened. A foreign
+client that only stores is served by `run`, to be called again and again.
+"""
+import ctypes
+import errno
+import os
+import threading
+
+from tiny.autogen import kfd_6_12 as kfd
+from tiny.emulator.amd.engines import EmulatorError, Engine, engine_for
+from tiny.emulator.amd.kernel import topology
+from tiny.emulator.amd.kernel.calls import CALLS
+from tiny.emulator.amd.kernel.cards import Card
+from tiny.emulator.amd.kernel.events import Events, KernelError
+from tiny.emulator.amd.kernel.memory import PAGE, MemoryFault, MemoryObject, PageTable, make_pages
+from tiny.emulator.amd.kernel.queues import DOORBELL_SLICE, Queue
+from tiny.hcq import io
+
+KFD_PATH = "/dev/kfd"
+TYPE_SHIFT, GPU_SHIFT = 62, 46                               # of mmap offsets, kfd_priv.h, KFD_MMAP_*
+MMIO_TYPE, DOORBELL_TYPE = 0, 3
+IOCTL_MAGIC = ord("K")
+ffi = kfd.ffi
+
+
+class Doorbells:
+    """The doorbell pages of a process on one card. They start as all ones: 0 is a value clients write."""
+
+    def __init__(self, system: io.Provider):
+        self.fd = make_pages("doorbells", DOORBELL_SLICE)
+        self.address = system.mmap(DOORBELL_SLICE, io.READ | io.WRITE, io.SHARED, self.fd)
+        ctypes.memset(self.address, 0xFF, DOORBELL_SLICE)
+
+    def clear(self, offset: int) -> None:
+        """Make one doorbell as if nobody had rung it."""
+        ctypes.c_uint64.from_address(self.address + offset).value = (1 << 64) - 1
+
+    def value(self, offset: int) -> int | None:
+        """What was written last, None before the first time."""
+        value = ctypes.c_uint64.from_address(self.address + offset).value
+        return None if value == (1 << 64) - 1 else value
+
+
+class Gpu:
+    """One emulated card, as the process that opened it sees it."""
+
+    def __init__(self, number: int, card: Card, system: io.Provider):
+        self.number, self.card = number, card
+        self.gpu_id = topology.gpu_id_of(number)
+        self.table = PageTable()
+        self.doorbells = Doorbells(system)
+        self.vm_fd: int | None = None
+        self.vram_used = 0
+
+
+class EmulatedRadeon(io.Provider):
+    """Answers for the cards; hands everything else on to `system`. One process, any number of threads."""
+
+    def __init__(self, cards: list[Card], system: io.Provider | None = None):
+        self.system = io.Provider() if system is None else system
+        self.files = topology.files(cards)
+        self.gpus = {gpu.gpu_id: gpu for gpu in (Gpu(n, card, self.system) for n, card in enumerate(cards))}
+        self.render_gpus: dict[int, Gpu] = {}                # file descriptor of a render node -> card
+        self.memory: dict[int, MemoryObject] = {}
+        self.queues: dict[int, Queue] = {}
+        self.events = Events()
+        self.runtime_enabled = False
+        self._kfd_fds: set[int] = set()
+        self._offsets: dict[int, MemoryObject] = {}
+        self._engines: dict[int, Engine] = {}
+        self._next_handle = 1
+        self._owner = os.getpid()
+        self._lock = threading.RLock()
+
+    # -- files -----------------------------------------------------------------------------------------------
+    def read_text(self, path: str) -> str:
+        if path in self.files:
+            return self.files[path]
+        return self.system.read_text(path)
+
+    def list_folder(self, path: str) -> list[str]:
+        inside = {name[len(path) + 1:].split("/")[0] for name in self.files if name.startswith(path + "/")}
+        return sorted(inside) if inside else self.system.list_folder(path)
+
+    def open(self, path: str, flags: int = os.O_RDWR) -> int:
+        if path == KFD_PATH:
+            fd = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+            self._kfd_fds.add(fd)
+            return fd
+        for gpu in self.gpus.values():
+            if path == f"/dev/dri/renderD{topology.render_minor_of(gpu.number)}":
+                fd = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+                self.render_gpus[fd] = gpu
+                return fd
+        return self.system.open(path, flags)
+
+    def close(self, fd: int) -> None:
+        self._kfd_fds.discard(fd)
+        self.render_gpus.pop(fd, None)
+        self.system.close(fd)
+
+    def ioctl(self, fd: int, request: int, argument: bytearray) -> None:
+        if fd not in self._kfd_fds:
+            if fd in self.render_gpus:
+                raise OSError(errno.EINVAL, f"render node: ioctl {request:#x} is not emulated")
+            self.system.ioctl(fd, request, argument)
+            return
+        if os.getpid() != self._owner:
+            raise OSError(errno.EBADF, "/dev/kfd was opened by another process, before a fork")
+        number = request & 0xFF
+        if (request >> 8) & 0xFF != IOCTL_MAGIC or number not in CALLS:
+            raise OSError(errno.ENOTTY, f"/dev/kfd: ioctl {request:#x} is not known")
+        struct, function = CALLS[number]
+        args = ffi.new(struct + " *")
+        size = min(len(argument), ffi.sizeof(struct))
+        ffi.memmove(args, bytes(argument[:size]), size)
+        with self._lock:
+            function(self, args)
+        argument[:size] = ffi.buffer(args)[:size]
+
+    def mmap(self, size: int, protection: int = io.READ | io.WRITE, flags: int = io.PRIVATE | io.ANONYMOUS,
+             fd: int = -1, offset: int = 0, address: int = 0) -> int:
+        shared = flags & ~io.PRIVATE | io.SHARED
+        if fd in self._kfd_fds:
+            return self._map_of_kfd(size, protection, shared, offset, address)
+        if fd in self.render_gpus:
+            memory = self._offsets.get(offset)
+            if memory is None or size > memory.size:
+                raise OSError(errno.EINVAL, f"mmap of {size} bytes at offset {offset:#x}: no memory object "
+                                            f"of this size")
+            return self.system.mmap(size, protection, shared, memory.fd, 0, address)
+        return self.system.mmap(size, protection, flags, fd, offset, address)
+
+    def _map_of_kfd(self, size: int, protection: int, flags: int, offset: int, address: int) -> int:
+        kind, gpu_id = offset >> TYPE_SHIFT & 3, offset >> GPU_SHIFT & 0xFFFF
+        gpu = self.gpu(gpu_id, "mmap of /dev/kfd")
+        wanted = {DOORBELL_TYPE: DOORBELL_SLICE, MMIO_TYPE: PAGE}.get(kind)
+        if size != wanted:
+            raise OSError(errno.EINVAL, f"mmap of /dev/kfd: {size} bytes of type {kind}, it has {wanted}")
+        fd = gpu.doorbells.fd if kind == DOORBELL_TYPE else make_pages("mmio-remap", PAGE)
+        return self.system.mmap(size, protection, flags, fd, 0, address)
+
+    # -- what the calls stand on -----------------------------------------------------------------------------
+    def gpu(self, gpu_id: int, call: str) -> Gpu:
+        """The card of an id, or EINVAL."""
+        if gpu_id not in self.gpus:
+            raise KernelError(errno.EINVAL, f"{call}: there is no card with gpu_id {gpu_id}")
+        return self.gpus[gpu_id]
+
+    def object(self, handle: int, number: int, call: str) -> MemoryObject:
+        """The memory object of a handle, or the error that the call gives."""
+        if handle not in self.memory:
+            raise KernelError(number, f"{call}: there is no memory object {handle:#x}")
+        return self.memory[handle]
+
+    def new_handle(self, gpu: Gpu) -> int:
+        """A handle: the card's id above, a number below, as the kernel makes them."""
+        self._next_handle += 1
+        return gpu.gpu_id << 32 | self._next_handle - 1
+
+    def mmap_offset(self, memory: MemoryObject, gpu: Gpu, kind: int) -> int:
+        """Where to mmap an object: on /dev/kfd for doorbells and registers, on the render node for the rest.
+        """
+        if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL:
+            return self.doorbell_offset(gpu)
+        if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP:
+            return MMIO_TYPE << TYPE_SHIFT | gpu.gpu_id << GPU_SHIFT
+        offset = 0x100000000 + (memory.handle & 0xFFFFFFFF) * 0x10000000
+        self._offsets[offset] = memory
+        return offset
+
+    @staticmethod
+    def doorbell_offset(gpu: Gpu) -> int:
+        """The mmap offset of a card's doorbells."""
+        return DOORBELL_TYPE << TYPE_SHIFT | gpu.gpu_id << GPU_SHIFT
+
+    def forget(self, memory: MemoryObject) -> None:
+        """Free an object that no card maps."""
+        del self.memory[memory.handle]
+        self._offsets = {offset: held for offset, held in self._offsets.items() if held is not memory}
+        if memory.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
+            self.gpus[memory.gpu_id].vram_used -= memory.size
+        if memory.fd >= 0 and memory.fd != self.gpus[memory.gpu_id].doorbells.fd:
+            os.close(memory.fd)
+
+    @staticmethod
+    def client(address: int, kind: str, count: int):
+        """An array in the client's memory; EFAULT for a null pointer."""
+        if not address and count:
+            raise KernelError(errno.EFAULT, "a null pointer to an array")
+        return ffi.cast(f"{kind}[{count}]", ffi.cast(f"{kind} *", address))
+
+    # -- engines ---------------------------------------------------------------------------------------------
+    def start(self, queue: Queue, gpu: Gpu) -> None:
+        """Give a new queue an engine."""
+        self._engines[queue.id] = engine_for(queue, gpu, self.events)
+
+    def stop(self, queue: Queue) -> None:
+        """Take a queue's engine away."""
+        del self._engines[queue.id]
+
+    def doorbell(self, ring, position: int) -> None:
+        super().doorbell(ring, position)
+        self.run()
+
+    def run(self) -> None:
+        """Let all engines work until each is idle or waits. EmulatorError for what the emulator does not
+        know.
+        """
+        with self._lock:
+            moved = True
+            while moved:
+                moved = False
+                for queue in list(self.queues.values()):
+                    moved |= not queue.dead and self._advance(queue)
+
+    def _advance(self, queue: Queue) -> bool:
+        gpu = self.gpus[queue.gpu_id]
+        try:
+            return self._engines[queue.id].advance()
+        except MemoryFault as fault:
+            self._report(fault, queue, gpu)
+        except EmulatorError as error:
+            queue.dead = str(error)
+            raise
+        return True
+
+    def _report(self, fault: MemoryFault, queue: Queue, gpu: Gpu) -> None:
+        """A page fault: every memory event is signalled, and the process's queues on the card are dead."""
+        for other in self.queues.values():
+            if other.gpu_id == queue.gpu_id:
+                other.dead = f"{gpu.card.name}: {fault}"
+        missing = fault.reason == "not mapped"
+        self.events.signal_all(kfd.KFD_IOC_EVENT_MEMORY, va=fault.address & ~(PAGE - 1), gpu_id=gpu.gpu_id,
+                               not_present=int(missing), read_only=int(not missing))

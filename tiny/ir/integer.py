@@ -175,7 +175,6 @@ def floor_divide(a: Integer, b: Integer) -> Integer:
     if common > 1:                                          # floor((g*x + c) / (g*d)) = floor((x + c//g) / d)
         inner = _build(constant // common, {atom: c // common for atom, c in rest.items()})
         return add(whole, floor_divide(inner, b // common))
-    # a term whose coefficient is a multiple of nothing useful may still leave a small rest: c = q*b + r
     if not constant and len(rest) == 1:
         (atom, coefficient), = rest.items()
         if coefficient == 1 and atom.op is ops.IDIV and atom.src[1].op is ops.CONST:
@@ -183,6 +182,10 @@ def floor_divide(a: Integer, b: Integer) -> Integer:
     blocks = _drop_small(constant, rest, b)
     if blocks is not None:
         return add(whole, blocks)
+    larger = {atom: c // b for atom, c in rest.items() if not -b < c < b}
+    if larger:                                              # floor((q*b + r) * x / b) = q*x + floor(r*x / b)
+        smaller = {atom: c % b if atom in larger else c for atom, c in rest.items()}
+        return add(add(whole, _build(0, larger)), floor_divide(_build(constant, smaller), b))
     return add(whole, Node(ops.IDIV, None, (_build(constant, rest), const(b, dtypes.index))))
 
 
@@ -352,9 +355,7 @@ def less(a: Integer, b: Integer) -> bool | Node:
     positive = {atom: c for atom, c in terms.items() if c > 0}
     negative = {atom: -c for atom, c in terms.items() if c < 0}
     left, right = (_build(0, positive), _build(-constant, negative))
-    return Node(
-        ops.LT, None, tuple(s if isinstance(s, Node) else const(s, dtypes.index) for s in (left, right))
-    )
+    return Node(ops.LT, None, (as_node(left), as_node(right)))
 
 
 def _certainly_negative(difference: Integer) -> bool:
@@ -404,7 +405,7 @@ def _rebuild(node: Node, src: Sequence[Integer]) -> Integer:
         return ARITHMETIC[node.op](*src)
     if node.op is ops.BIND:
         return node
-    lifted = tuple(s if isinstance(s, Node) else const(s, dtypes.index) for s in src)
+    lifted = tuple(map(as_node, src))
     return Node(node.op, node.dtype, lifted, node.arg)
 
 
@@ -479,7 +480,7 @@ def maximum(a: Integer, b: Integer) -> Integer:
         return a
     if not isinstance(a, Node) and not isinstance(b, Node):
         return max(a, b)
-    return Node(ops.MAX, None, tuple(s if isinstance(s, Node) else const(s, dtypes.index) for s in (a, b)))
+    return Node(ops.MAX, None, (as_node(a), as_node(b)))
 
 
 def minimum(a: Integer, b: Integer) -> Integer:
@@ -490,7 +491,7 @@ def minimum(a: Integer, b: Integer) -> Integer:
         return b
     if not isinstance(a, Node) and not isinstance(b, Node):
         return min(a, b)
-    return Node(ops.MIN, None, tuple(s if isinstance(s, Node) else const(s, dtypes.index) for s in (a, b)))
+    return Node(ops.MIN, None, (as_node(a), as_node(b)))
 
 
 ARITHMETIC = {

@@ -73,8 +73,9 @@ def forbidden(path: Path, dotted: str) -> str | None:
         if target == "schedule" and part == "render" and names[2] not in SCHEDULE_FOR_RENDER:
             return f"render may import of schedule only {sorted(SCHEDULE_FOR_RENDER)}"
         declared = len(names) > 3 and names[2] in HCQ_ISLANDS and names[3] in DECLARATIONS
-        if target == "hcq" and part in HCQ_FOR_OTHERS and names[2] not in HCQ_FOR_OTHERS[part] and not declared:
-            return f"{part} may import of hcq only {sorted(HCQ_FOR_OTHERS[part])} and packet declarations"
+        others = HCQ_FOR_OTHERS.get(part)
+        if target == "hcq" and others and names[2] not in others and not declared:
+            return f"{part} may import of hcq only {sorted(others)} and packet declarations"
         return None
     return f"{part} may import {sorted(MAY_IMPORT[part]) or 'nothing'} of tiny"
 

@@ -209,8 +209,7 @@ def _unnamed(cursor: Cursor) -> bool:
         or bool(re.search(r"@[SUE]A@\w+$", cursor.get_usr()))
 
 
-# -- C text
-# ---------------------------------------------------------------------------------------------------------
+# -- C text --------------------------------------------------------------------------------------------------
 def text(record: Record) -> str:
     """One complete C definition of a record."""
     body = _body(record, "  ")

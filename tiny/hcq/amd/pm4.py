@@ -37,8 +37,7 @@ class Nop(Pm4, type=3, op=numbers.PACKET3_NOP, dwords=1):
     payload = tail(1)
 
 
-# -- starting work
-# --------------------------------------------------------------------------------------------------
+# -- starting work -------------------------------------------------------------------------------------------
 class DispatchDirect(Pm4, type=3, op=numbers.PACKET3_DISPATCH_DIRECT, dwords=5):
     """Start workgroups (with USE_THREAD_DIMENSIONS in the initiator: threads) of the program that the SH
     registers describe.
@@ -113,8 +112,7 @@ class AqlPacket(Pm4, type=3, op=numbers.PACKET3_AQL_PACKET, dwords=2):
     payload = tail(2)
 
 
-# -- registers
-# ------------------------------------------------------------------------------------------------------
+# -- registers -----------------------------------------------------------------------------------------------
 class SetShReg(Pm4, type=3, op=numbers.PACKET3_SET_SH_REG, dwords=2):
     """Write consecutive SH registers. register: as registers.sh gives it. Source: nvd.h,
     PACKET3_SET_SH_REG."""
@@ -139,8 +137,7 @@ class SetUconfigReg(Pm4, type=3, op=numbers.PACKET3_SET_UCONFIG_REG, dwords=2):
     values = tail(2)
 
 
-# -- memory
-# ---------------------------------------------------------------------------------------------------------
+# -- memory --------------------------------------------------------------------------------------------------
 class WriteTo(enum.IntEnum):
     """Where WRITE_DATA writes (nvd.h, WRITE_DATA_DST_SEL)."""
     REGISTER, MEMORY_SYNC, L2, GDS, RESERVED, MEMORY = range(6)
@@ -239,8 +236,7 @@ class DmaData(Pm4, type=3, op=numbers.PACKET3_DMA_DATA, dwords=7):
     no_confirm = bits(6, 31, 1)
 
 
-# -- order, caches, events
-# ------------------------------------------------------------------------------------------
+# -- order, caches, events -----------------------------------------------------------------------------------
 class Compare(enum.IntEnum):
     """How a wait compares (nvd.h, WAIT_REG_MEM_FUNCTION). Values are unsigned; what is read is masked
     first."""
@@ -368,8 +364,7 @@ class ReleaseMem(Pm4, type=3, op=numbers.PACKET3_RELEASE_MEM, dwords=8):
     interrupt_id = u32(7)
 
 
-# -- GFX9
-# -----------------------------------------------------------------------------------------------------------
+# -- GFX9 ----------------------------------------------------------------------------------------------------
 class Pm4Gfx9(Pm4, key=("type", "op")):
     """The packets of gfx942: those of Pm4, and its own ACQUIRE_MEM and RELEASE_MEM."""
 

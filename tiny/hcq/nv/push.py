@@ -87,8 +87,7 @@ class EndSegment(Push, form=_DMA["DMA_ENDSEG"][2]["OPCODE"][2]["VALUE"], dwords=
     """Ends the push buffer before its length. Source: clc56f.h, NVC56F_DMA_ENDSEG_OPCODE."""
 
 
-# -- host methods
-# ---------------------------------------------------------------------------------------------------
+# -- host methods --------------------------------------------------------------------------------------------
 class SetObject(Incrementing, method=HOST.SET_OBJECT.offset, dwords=2):
     """Bind the subchannel to a class. Source: clc6c0.h, NVC6C0_SET_OBJECT; clc56f.h, NVC56F_SET_OBJECT."""
     values = None

@@ -206,6 +206,27 @@ def test_a_value_that_was_computed_once_and_overwritten_is_made_anew():
     assert (y.item(), other.item(), (x + 1).item()) == (20, 6, 2)
 
 
+def test_a_write_by_a_tensor_that_is_gone_is_known_too():
+    """Memory: the same where nobody holds the written tensor any more, only a reader of it."""
+    x = buffer([1.0])
+    y, other = x + 1, (x + 1) * 3
+    y.realize()
+    y.assign(y * 10)
+    reader = y + 0.5
+    del y
+    assert (reader.item(), other.item(), (x + 1).item()) == (20.5, 6, 2)
+
+
+def test_writes_that_wait_for_a_write_bring_their_own_readers():
+    """Order: computing one tensor makes another's write, whose lazy readers see the value from before."""
+    a, b = buffer([1.0]), buffer([2.0])
+    reader = a + 100
+    a.assign(b * 10)
+    b.assign(b + 1)
+    b.realize()
+    assert (reader.item(), a.item(), b.item()) == (101, 20, 3)
+
+
 def test_an_array_used_in_place_sees_writes():
     """Memory: copy=False shares the array both ways."""
     array = np.arange(64, dtype=np.float32)

@@ -201,9 +201,7 @@ def _compute(wanted: list[Node]) -> None:
     roots = list(wanted)
     order = toposort(*roots)
     order = _after_copies(roots, order)
-    joined = _join_readers(roots, order)
-    if joined:
-        order = toposort(*roots)
+    order, joined = _join_readers(roots, order)
     seen = order
     graph, order = _with_known(roots, order)
     writable = _writable(order)
@@ -228,18 +226,29 @@ def _writable(order: list[Node]) -> dict[Node, bool]:
     return writable
 
 
-def _join_readers(roots: list[Node], order: list[Node]) -> list[tuple[object, Node]]:
-    """Add to the roots what waits to read memory that this graph writes; returns the holders that were added.
+def _join_readers(roots: list[Node], order: list[Node]) -> tuple[list[Node], list[tuple[object, Node]]]:
+    """Add to the roots what waits to read memory that this graph writes, until nothing more does.
+
+    Returns the topological order of all roots and the holders that were added.
     """
-    written = {_bottom(node) for node in order if node.op is ops.ASSIGN}
-    written = {node for node in written if node.op is ops.BUFFER}
-    if not written:
-        return []
-    others = [(holder, node) for holder, node in waiting() if node not in roots]
-    reading = dependents(toposort(*(node for _, node in others)), written)
-    joined = [(holder, node) for holder, node in others if node in reading and node not in written]
-    roots.extend(dict.fromkeys(node for _, node in joined if node not in roots))
-    return joined
+    others = None
+    joined: list[tuple[object, Node]] = []
+    while True:
+        written = {_bottom(node) for node in order if node.op is ops.ASSIGN}
+        written = {node for node in written if node.op is ops.BUFFER}
+        if not written:
+            return order, joined
+        if others is None:
+            others = [(holder, node) for holder, node in waiting() if node not in roots]
+            others_order = toposort(*(node for _, node in others))
+        reading = dependents(others_order, written)
+        added = [(holder, node) for holder, node in others if node in reading]
+        if not added:
+            return order, joined
+        joined += added
+        roots.extend(dict.fromkeys(node for _, node in added if node not in roots))
+        others = [(holder, node) for holder, node in others if node not in reading]
+        order = toposort(*roots)
 
 
 def _bottom(node: Node) -> Node:

@@ -29,6 +29,7 @@ class Prepared:
     compiled: list[Compiled]
     inputs: int
     outputs: list[int]                                       # roots that get memory of their own
+    written: list[int]                                       # inputs that are overwritten
     group_counts: list                                       # symbolic group counts, in slot order
     count_groups: object                                     # their function of the variables
     template: Template | None = None
@@ -62,6 +63,7 @@ def prepare(
         tuple(index[root] for root in roots),
         tuple(writable[leaf] for leaf in leaves),
         device,
+        opened.target.max_buffers,
         config.current().noopt,
     )
     prepared = _plans.get(key)
@@ -72,10 +74,10 @@ def prepare(
             {step.places[0].number for step in plan.steps if step.places[0].kind == OUTPUT}
             | {place.number for place in plan.results if place.kind == OUTPUT}
         )
+        written = sorted({step.places[0].number for step in plan.steps if step.places[0].kind == INPUT})
         symbolic = [one.groups for one in compiled if isinstance(one.groups, Node)]
-        prepared = Prepared(
-            plan, compiled, len(leaves), outputs, symbolic, compile_function(symbolic, plan.variables)
-        )
+        count_groups = compile_function(symbolic, plan.variables)
+        prepared = Prepared(plan, compiled, len(leaves), outputs, written, symbolic, count_groups)
         prepared = _plans.setdefault(key, prepared)
         report.planned(prepared.plan, prepared.compiled, order)
     return prepared
@@ -140,9 +142,9 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
     values = bound_values(order) if plan.variables else {}
     outputs = {number: _output(device, roots[number]) for number in prepared.outputs}
     inputs = tuple(leaf.arg for leaf in leaves)
-    results = tuple(
-        _result(place, root, inputs, outputs) for place, root in zip(plan.results, roots, strict=True)
-    )
+    results = tuple(_result(*one, inputs, outputs) for one in zip(plan.results, roots, strict=True))
+    for number in prepared.written:
+        inputs[number].lost = True
     run = Run(prepared, device, inputs, tuple(outputs.values()), values, results)
     submit(run)
     return run
@@ -157,7 +159,6 @@ def _result(place: Place, root: Node, inputs: tuple[Storage, ...], outputs: dict
     if place.kind == OUTPUT:
         return buffer_node(outputs[place.number])
     old = inputs[place.number]
-    old.lost = True
     return buffer_node(Storage(old.device, old.dtype, root.shape, old.buffer))
 
 

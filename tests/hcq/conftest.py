@@ -14,6 +14,7 @@ KERNELS = {
     "slow": "for (volatile u64 i = 0; i < args[0]; i++) {}",
     "hang": "volatile u64 x = 1; while (x) {}",
     "fault": "u64 *fault = (u64 *)args[0]; fault[1] = 20; fault[2] = 16; fault[3] = 3; fault[0] = 9;",
+    "crash": "if (begin <= args[1] && args[1] < end) *(volatile u64 *)args[0] = 1;",
     "denormal": "volatile float *x = (volatile float *)args[0]; x[1] = x[0] / 2;",
 }
 

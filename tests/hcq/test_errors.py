@@ -1,4 +1,5 @@
 """What goes wrong on a queue: time limits, faults of kernels, a damaged ring, and coming back from them."""
+import platform
 import threading
 import time
 
@@ -114,6 +115,37 @@ def test_every_waiting_thread_gets_the_error(cpu, words, programs):
     for thread in threads:
         thread.join()
     assert seen == [9] * 4
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="threads are not brought back there")
+@pytest.mark.parametrize("groups, bad_group", [(1, 0), (100, 0), (100, 50), (100, 99)])
+def test_a_kernel_that_crashes_is_an_error_that_names_it(cpu, words, programs, groups, bad_group):
+    buffer = words(100)
+    before = submit(cpu, (programs["increment"], [buffer.address], 100))
+    bad = submit(cpu, (programs["crash"], [0x10, bad_group], groups),
+                 (programs["increment"], [buffer.address], 100))
+    with pytest.raises(CommandError, match="kernel crash crashed with SIGSEGV at address 0x10, in"):
+        cpu.synchronize()
+    cpu.synchronize(before)
+    with pytest.raises(CommandError, match="CHECK=1"):
+        cpu.synchronize(bad)
+    assert read(buffer) == [1] * 100
+    for _ in range(10):
+        cpu.synchronize(submit(cpu, (programs["increment"], [buffer.address], 100)))
+    assert read(buffer) == [11] * 100
+
+
+def test_crashes_and_hangs_of_many_kinds_in_a_row(cpu, words, programs):
+    buffer = words(64)
+    for round_number in range(30):
+        crash = (programs["crash"], [0x10, round_number % 64], 64)
+        bad = crash if round_number % 3 else (programs["hang"], [], 64)
+        submit(cpu, (programs["increment"], [buffer.address], 64), bad)
+        with pytest.raises(DeviceError):
+            cpu.synchronize(timeout_ms=20)
+        cpu.reset()
+    cpu.synchronize(submit(cpu, (programs["increment"], [buffer.address], 64)))
+    assert read(buffer) == [31] * 64
 
 
 def test_a_ring_that_was_written_over_is_an_error_with_the_place(cpu, words, programs, run):

@@ -1,6 +1,7 @@
 """The CPU as a device of a GPU's shape: a ring of commands, read by native threads."""
 import atexit
 import os
+import signal
 import threading
 import time
 import weakref
@@ -52,8 +53,7 @@ class CpuDevice(Device):
         self._programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()                       # held while commands are put into the ring
         self._failures: list[tuple[int, int, DeviceError]] = []
-        with open(os.path.join(os.path.dirname(__file__), "worker.c")) as file:
-            worker = Source("worker", c_header() + file.read(), WORKER_PREAMBLE)
+        worker = Source("worker", worker_source(), WORKER_PREAMBLE)
         self._engine = Engine(self._image(self.compile([worker])[0]), threads, self.io)
         self.submitted = 0
         self.allocator = Allocator(self.name, self._map, self.io.munmap, lambda: self.submitted,
@@ -209,6 +209,11 @@ class CpuDevice(Device):
             text = (f"{queue}: kernel {kernel} reported code {state.fault_code}, details {details}; it "
                     "and the submissions behind it were dropped")
             error = KernelFault(text, queue, str(command), kernel, state.fault_code, details)
+        elif state.error == ErrorCode.CRASHED:
+            name = signal.Signals(state.fault_0).name
+            text = (f"{queue}: kernel {kernel} crashed with {name} at address {state.fault_1:#x}, in command "
+                    f"{_shorten(command)}; look for an index out of bounds with CHECK=1")
+            error = CommandError(text, queue, str(command), kernel)
         else:
             text = (f"{queue}: the ring holds no known command at {state.error_at:#x}; a kernel or the "
                     "program wrote over it: look for an index out of bounds with CHECK=1")
@@ -241,6 +246,15 @@ class CpuDevice(Device):
         atexit.unregister(self.close)
         if self.name and os.getpid() == self._engine.pid:
             self._engine.stop()
+
+
+def worker_source() -> str:
+    """The C source of the command processor, with the declarations of the packets in front."""
+    folder, parts = os.path.dirname(__file__), [c_header()]
+    for name in ("worker.c", "recovery.c", "threads.c"):
+        with open(os.path.join(folder, name)) as file:
+            parts.append(f'#line 1 "{name}"\n{file.read()}')
+    return "\n".join(parts)
 
 
 def _shorten(command: Command | None) -> str:

@@ -13,9 +13,12 @@ RING_BYTES = 1 << 20
 STOP_LIMIT_NS = 200_000_000
 
 
+_images: list[Image] = []                                   # threads and signal handlers may outlive a device
+
+
 class ErrorCode(enum.IntEnum):
     """State.error, set by worker.c."""
-    NONE, BAD_OPCODE, KERNEL_FAULT, ABORTED = range(4)
+    NONE, BAD_OPCODE, KERNEL_FAULT, ABORTED, CRASHED = range(5)
 
 
 class WaitResult(enum.IntEnum):
@@ -31,7 +34,8 @@ class Engine:
     *_address  of words of State that are waited for, or that kernels write
     """
     def __init__(self, image: Image, threads: int, provider: io.Provider):
-        self._io, self._image = provider, image
+        _images.append(image)
+        self._io = provider
         background = max(1, threads - 1)
         self.state = provider.mmap(State.size_bytes + background * Agent.size_bytes)
         self._agents = self.state + State.size_bytes

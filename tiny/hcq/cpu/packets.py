@@ -84,8 +84,6 @@ class State(Struct, dwords=192):
     written = u64(0)
     urgent = u64(2)
     consumed = u64(16)
-    error_at = u64(18)
-    error = u32(20)
     completed = u64(32)
     leader = u32(48)
     ticket = u64(64)
@@ -107,6 +105,8 @@ class State(Struct, dwords=192):
     ring_mask = u64(146)
     background = u32(148)
     threads = u32(149)
+    error_at = u64(150)
+    error = u32(152)
     fault_code = u64(160)
     fault_0 = u64(162)
     fault_1 = u64(164)
@@ -114,10 +114,15 @@ class State(Struct, dwords=192):
 
 
 class Agent(Struct, dwords=32):
-    """One background thread. inside: 1 while it runs a command; jump: where tiny_abort makes it go on."""
+    """One background thread.
+
+    thread: its number in the system; leading: it reads the ring; inside: above 0 while it takes commands or
+    chunks; jump: where it continues when a command is given up.
+    """
     state = u64(0)
     thread = u32(2)
-    inside = u32(3)
+    leading = u32(3)
+    inside = u32(14)
     jump_0 = u64(4)
     jump_1 = u64(6)
     jump_2 = u64(8)

@@ -82,8 +82,8 @@ def _print_value(value, numbers: dict[Node, int], node: Node) -> str:
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if value is None or type(value) in (bool, int, float, str):
         return repr(value)
-    raise TypeError(f"print_graph: {node.op.name} has an argument of type {type(value).__name__}, which has no "
-                    "text form; numbers, strings, tuples, operations, types and nodes have one")
+    raise TypeError(f"print_graph: {node.op.name} has an argument of type {type(value).__name__}, which "
+                    "has no text form; numbers, strings, tuples, operations, types and nodes have one")
 
 
 # -- from text --------------------------------------------------------------------------------------

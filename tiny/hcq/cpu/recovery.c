@@ -1,16 +1,17 @@
 /* Getting a thread out of a command that never ends or that crashed.
 
-   Only background threads can be brought back: they continue in background() (threads.c), as if the command had
-   returned. A caller of tiny_wait runs no program that has not finished before, so both seldom meet it. */
+   Only background threads can be brought back: they continue in background() (threads.c), as if the
+   command had returned. A caller of tiny_wait runs no program that has not finished before, so both
+   seldom meet it. */
 
 enum { SIGILL = 4, SIGTRAP = 5, SIGABRT = 6, SIGBUS = 7, SIGFPE = 8, SIGSEGV = 11, ABORT_SIGNAL = 52 };
 static const u32 recovery_signals[] = { SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, ABORT_SIGNAL };
 
 typedef void (*Handler)(int number, char *info, void *context);
-struct action { Handler handler; u64 mask[16]; int flags; void *restorer; };   /* struct sigaction of the C library */
+struct action { Handler handler; u64 mask[16]; int flags; void *restorer; };   /* the C library's sigaction */
 
 #if defined(__x86_64__)
-static State *crash_state;                                     /* of the device that this copy of the code serves */
+static State *crash_state;                                     /* of the device this copy of the code is for */
 static Agent *crash_agents;
 static struct action before_us[32];
 

@@ -1,4 +1,4 @@
-/* -- threads ------------------------------------------------------------------------------------------------------ */
+/* -- threads ------------------------------------------------------------------------------------------- */
 
 /* Lead if there is work: urgent work, or after a nap any. 1 if something was done. */
 static u32 drive(State *s, Agent *agent, u32 everything)
@@ -53,7 +53,7 @@ static void *background(void *argument)
     State *s = (State *)agent->state;
     agent->thread = (u32)syscall(SYS_GETTID);
 #if defined(__x86_64__)
-    (void)__builtin_setjmp((void **)&agent->jump_0);           /* a command that was given up continues here */
+    (void)__builtin_setjmp((void **)&agent->jump_0);           /* who left a command by a jump goes on here */
 #endif
     STORE(&agent->inside, 0);
     if (LOAD(&agent->leading)) {
@@ -65,7 +65,8 @@ static void *background(void *argument)
     return 0;
 }
 
-/* Start a thread for each of the agents, with signals blocked but for those of recovery.c. The number started. */
+/* Start a thread for each of the agents, with signals blocked but for those of recovery.c. The number
+   started. */
 u32 tiny_start(State *s, Agent *agents)
 {
     catch_crashes(s, agents);
@@ -101,8 +102,8 @@ u32 tiny_stop(State *s, u64 limit_ns)
     return LOAD(&s->alive);
 }
 
-/* The ring holds `written` bytes now. urgent: worth waking another core; else the caller will soon wait, and runs
-   the commands itself, or a napping thread finds them within NAP_NS. */
+/* The ring holds `written` bytes now. urgent: worth waking another core; else the caller will soon wait,
+   and runs the commands itself, or a napping thread finds them within NAP_NS. */
 void tiny_doorbell(State *s, u64 written, u32 urgent)
 {
     STORE(&s->written, written);
@@ -152,7 +153,8 @@ static u32 wait_until(State *s, const u64 *word, u64 value, u64 deadline)
     }
 }
 
-/* Wait until *word >= value, running commands meanwhile. Returns after about limit_ns, or when a command failed. */
+/* Wait until *word >= value, running commands meanwhile. Returns after about limit_ns, or when a command
+   failed. */
 u32 tiny_wait(State *s, const u64 *word, u64 value, u64 limit_ns)
 {
     if (LOAD(word) >= value)

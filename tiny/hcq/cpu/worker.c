@@ -1,17 +1,20 @@
 /* The CPU's command processor. Threads read packets from a ring and run them in order.
 
-   Any thread may lead: the background workers, and the caller of tiny_wait, which executes small commands itself
-   instead of waking another core for them. One thread leads at a time; the others help with commands that have
-   several groups. The layouts (State, Execute, ...) come from packets.py and stand above this text.
+   Any thread may lead: the background workers, and the caller of tiny_wait, which executes small commands
+   itself instead of waking another core for them. One thread leads at a time; the others help with
+   commands that have several groups. The layouts (State, Execute, ...) come from packets.py and stand
+   above this text.
 
    Memory order: the ring is published by a release store of State.written, a job by a release store of
-   State.ticket, results by the release store of a Signal. Going to sleep and waking follow the usual pattern: the
-   sleeper counts itself, fences and looks again; the waker publishes, fences and looks for sleepers. */
+   State.ticket, results by the release store of a Signal. Going to sleep and waking follow the usual
+   pattern: the sleeper counts itself, fences and looks again; the waker publishes, fences and looks for
+   sleepers. */
 
 #define LOAD(p)       __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define STORE(p, v)   __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define ADD(p, v)     __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #define FENCE()       __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define EXCHANGE(p, old, new) __atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 enum { SPIN_NS = 50000, NAP_NS = 1000000, NAPS = 50, COPY_CHUNK = 1 << 18, CHUNKS_A_THREAD = 4 };
 enum { CONTINUE, IDLE, REACHED, REFUSED, FAULTED };            /* why a leader goes on or stops */
@@ -74,8 +77,8 @@ static void sleep_on_event(State *s, u32 seen, u64 limit_ns)
     syscall(SYS_FUTEX, &s->event, 128, seen, limit_ns ? &limit : 0, 0, 0);      /* FUTEX_WAIT | PRIVATE */
 }
 
-/* Before a thread takes commands or chunks it says so, then looks for an error; tiny_abort sets the error, then
-   waits until nobody is inside. `inside` counts, for a leader also helps. */
+/* Before a thread takes commands or chunks it says so, then looks for an error; tiny_abort sets the
+   error, then waits until nobody is inside. `inside` counts, for a leader also helps. */
 static void enter(State *s, Agent *agent)
 {
     ADD(agent ? &agent->inside : &s->callers, 1);
@@ -114,7 +117,7 @@ static void nudge(State *s)
         wake(s, 1);
 }
 
-/* -- jobs: a command with several groups, cut into chunks that any thread may take ------------------------------ */
+/* -- jobs: a command with several groups, cut into chunks that any thread may take --------------------- */
 
 static void close_job(State *s)
 {
@@ -127,8 +130,9 @@ static u32 job_is_open(State *s)
     return (u32)LOAD(&s->ticket) < LOAD(&s->chunks);
 }
 
-/* Take chunks of the open job until none is left; 1 if there was any. The fields are valid for the ticket they were
-   read with: a new job first makes the ticket impossible, and the exchange fails if the ticket has changed. */
+/* Take chunks of the open job until none is left; 1 if there was any. The fields are valid for the ticket
+   they were read with: a new job first makes the ticket impossible, and the exchange fails if the ticket
+   has changed. */
 static u32 take_chunks(State *s, Agent *agent)
 {
     u32 helped = 0;
@@ -140,7 +144,7 @@ static u32 take_chunks(State *s, Agent *agent)
         u64 groups = LOAD(&s->groups), chunk = LOAD(&s->chunk);
         if (index >= LOAD(&s->chunks) || (!agent && !LOAD(&s->trusted)))
             return helped;
-        if (!__atomic_compare_exchange_n(&s->ticket, &ticket, ticket + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        if (!EXCHANGE(&s->ticket, &ticket, ticket + 1))
             continue;
         u64 begin = index * chunk, end = begin + chunk < groups ? begin + chunk : groups;
         kernel(arguments, begin, end);
@@ -172,7 +176,7 @@ static void run(State *s, Agent *agent, Kernel kernel, const u64 *arguments, u64
     u64 wanted = (u64)s->threads * CHUNKS_A_THREAD;
     u64 chunk = groups < wanted ? 1 : (groups + wanted - 1) / wanted;
     u64 chunks = (groups + chunk - 1) / chunk;
-    close_job(s);                                              /* no chunk can be taken while the job changes */
+    close_job(s);                                              /* nobody takes chunks while the job changes */
     STORE(&s->kernel, (u64)kernel);
     STORE(&s->arguments, (u64)arguments);
     STORE(&s->groups, groups);
@@ -197,13 +201,13 @@ static void copy_chunks(const u64 *arguments, u64 begin, u64 end)
     memcpy((char *)arguments[0] + first, (const char *)arguments[1] + first, last - first);
 }
 
-/* -- commands ----------------------------------------------------------------------------------------------------- */
+/* -- commands ------------------------------------------------------------------------------------------ */
 
 /* The first error stays. */
 static u32 fail(State *s, u32 code)
 {
     u32 none = 0;
-    if (__atomic_compare_exchange_n(&s->error, &none, code, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    if (EXCHANGE(&s->error, &none, code))
         STORE(&s->error_at, s->consumed);
     FENCE();
     if (LOAD(&s->sleeping))
@@ -211,8 +215,8 @@ static u32 fail(State *s, u32 code)
     return FAULTED;
 }
 
-/* A caller does not run a program that has never finished before, or took long the last time: its own limit could
-   not be kept then. A background thread leads instead, and the caller helps with chunks. */
+/* A caller does not run a program that has never finished before, or took long the last time: its own
+   limit could not be kept then. A background thread leads instead, and the caller helps with chunks. */
 static u32 execute(State *s, Agent *agent, const Execute *p)
 {
     ProgramRecord *program = (ProgramRecord *)p->program;
@@ -276,7 +280,8 @@ static u32 perform(State *s, Agent *agent, const Command *command)
     }
 }
 
-/* Run commands until there are none, until `word` has reached `value` (a caller), or until one cannot be run. */
+/* Run commands until there are none, until `word` has reached `value` (a caller), or until one cannot be
+   run. */
 static u32 lead(State *s, Agent *agent, const u64 *word, u64 value)
 {
     for (;;) {

@@ -12,8 +12,8 @@ run: setup            ## let SmolLM2 go on with $(PROMPT)
 test: setup-test      ## what every change must pass
 	@$(PYTEST) -m "not slow and not oracle and not device"
 
-test-all: setup-test  ## and what takes longer
-	@$(PYTEST) -m "not oracle and not device"
+test-all: setup-test  ## and what takes longer; property tests look for new examples
+	@$(PYTEST) --hypothesis-profile=new -m "not oracle and not device"
 
 test-oracles: setup-oracle  ## compare with other libraries
 	@$(PYTEST) -m "oracle and not device"

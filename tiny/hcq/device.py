@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tiny import config
 from tiny.hcq import io
 from tiny.hcq.errors import DeviceError, DeviceUnavailable, ForkedError
+from tiny.hcq.layout import Packet
 from tiny.hcq.memory import Allocator, Buffer, lend
 from tiny.hcq.queue import Program, Recorder, Template
 from tiny.target import Target
@@ -24,12 +25,14 @@ class Device:
     name       canonical: CPU, or CPU:1 for the second       target     what it can do
     io         the provider its system calls go through      allocator  its memory
     lost       why it cannot be used any more, else None
+    packets    the family of packets in its queues, for whoever reads them
     """
     name: str
     target: Target
     io: io.Provider
     allocator: Allocator
     lost: DeviceError | None = None
+    packets: type[Packet] | None = None
 
     def allocate(self, nbytes: int) -> Buffer:
         """A buffer of `nbytes`, not cleared, aligned to 64 bytes. OutOfMemory if there is no room."""

@@ -176,14 +176,14 @@ class Replay:
                 if isinstance(groups, Node):
                     groups, group = Slot(group), group + 1
                 arguments = [*map(argument, step.places), *(variable[v] for v in one.variables)]
-                commands.append((step, one, arguments, groups))
+                commands.append((one, arguments, groups))
         return commands
 
     def _record(self) -> Template | None:
         if not self._commands:
             return None
         queue = devices.open(self.device).queue()
-        for _, one, arguments, groups in self._commands:
+        for one, arguments, groups in self._commands:
             queue.execute(one.program, arguments, groups)
         return queue.finish()
 
@@ -212,10 +212,10 @@ class Replay:
     def _submit_each(self, slots: list[int]) -> None:
         """Each kernel as a submission of its own, shown with its time if DEBUG asks for it."""
         variables = dict(zip(self.variables, slots[len(self._slots):], strict=False))
-        for step, one, arguments, groups in self._commands:
+        for one, arguments, groups in self._commands:
             filled = [slots[a.number] + a.offset if isinstance(a, Slot) else a for a in arguments]
             count = slots[groups.number] if isinstance(groups, Slot) else groups
-            submit_one(self.device, step, one, filled, count, variables)
+            submit_one(self.device, one, filled, count, variables)
 
 
 def enabled() -> int:

@@ -15,7 +15,7 @@ from tiny.realize import report
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.program import Compiled, compile_kernels
 from tiny.realize.storage import Storage, allocate, buffer_node
-from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Place, Plan, Step, bytes_of, make_plan, structure
+from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Place, Plan, bytes_of, make_plan, structure
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ def prepare(
         count_groups = compile_function(symbolic, plan.variables)
         prepared = Prepared(plan, compiled, len(leaves), outputs, written, symbolic, count_groups)
         prepared = _plans.setdefault(key, prepared)
-        report.planned(prepared.plan, prepared.compiled, order)
+        report.planned(prepared.plan, prepared.compiled, roots, opened)
     return prepared
 
 
@@ -195,10 +195,10 @@ def _submit_each(run: Run, held: Buffer) -> None:
     for step, one in zip(run.prepared.plan.steps, run.prepared.compiled, strict=True):
         arguments = [*map(address, step.places), *(run.variables[v] for v in one.variables)]
         groups = evaluate(substitute(one.groups, run.variables))
-        submit_one(run.device, step, one, arguments, groups, run.variables)
+        submit_one(run.device, one, arguments, groups, run.variables)
 
 
-def submit_one(name: str, step: Step, one: Compiled, arguments: list[int], groups: int, values: dict) -> None:
+def submit_one(name: str, one: Compiled, arguments: list[int], groups: int, values: dict) -> None:
     """A kernel as a submission of its own; with DEBUG=2 waited for and reported with its time."""
     device = devices.open(name)
     queue = device.queue()
@@ -211,7 +211,8 @@ def submit_one(name: str, step: Step, one: Compiled, arguments: list[int], group
     device.synchronize()
     start = time.perf_counter()
     device.synchronize(template.submit([]))
-    report.ran(step, one, time.perf_counter() - start, evaluate(substitute(one.operations, values)))
+    report.ran(one, time.perf_counter() - start, values)
+    report.submitted(template)
 
 
 def bound_values(order: Sequence[Node]) -> dict[Node, int]:

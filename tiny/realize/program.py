@@ -9,14 +9,14 @@ from tiny import config
 from tiny.hcq import device as devices
 from tiny.hcq.queue import Program
 from tiny.ir import ops
-from tiny.ir.dtype import DType, dtypes
-from tiny.ir.integer import Integer, expression, prod
+from tiny.ir.dtype import DType
+from tiny.ir.integer import Integer, expression
 from tiny.ir.node import Node, toposort
 from tiny.realize.counters import GlobalCounters
 from tiny.render import dialects
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower
-from tiny.schedule import gpu, heuristic
+from tiny.schedule import gpu, heuristic, work
 from tiny.schedule.axes import merge_axes
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import LOOP, Loop, Schedule, reduced_axes
@@ -26,13 +26,20 @@ from tiny.toolchain import Source
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A kernel ready to run. variables: VARIABLEs passed after the pointers; groups: how many to launch."""
+    """A kernel ready to run.
+
+    variables: VARIABLEs passed after the pointers; groups: how many to launch; operations, memory: what it
+    does; kernel: as scheduled, with neighbouring axes merged.
+    """
     name: str
     program: Program
     variables: tuple[Node, ...]
     groups: Integer
     operations: Integer
+    memory: Integer
     source: str
+    kernel: Kernel
+    schedule: Schedule
 
 
 _compiled: dict[tuple[Kernel, int, str, bool], Compiled] = {}
@@ -59,19 +66,21 @@ def _compile_missing(keys: list[tuple], device_name: str) -> None:
     GlobalCounters.compile_time_s += time.perf_counter() - start
     for key, one, code in zip(keys, made, objects, strict=True):
         program = device.load(code, one.name, *(() if one.threads == 1 else (one.threads,)))
-        _compiled[key] = Compiled(one.name, program, one.variables, one.groups, one.operations, one.source)
+        merged = one.kernel
+        _compiled[key] = Compiled(one.name, program, one.variables, one.groups, work.operations(merged),
+                                  work.traffic(merged), one.source, merged, one.schedule)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A kernel as source text, before the compiler has seen it."""
+    """A kernel as source text, before the compiler has seen it. kernel: with neighbouring axes merged."""
     name: str
     source: str
+    kernel: Kernel
     schedule: Schedule
     variables: tuple[Node, ...]
     groups: Integer
     threads: int
-    operations: Integer
 
 
 def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) -> Prepared:
@@ -84,7 +93,17 @@ def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) 
     render = dialects.named(target.dialect).render
     threads = () if lowered.threads == 1 else (lowered.threads,)
     source = render(name, lowered.instructions, pointer_types(kernel, pointers), variables, *threads)
-    return Prepared(name, source, schedule, variables, lowered.groups, lowered.threads, _operations(kernel))
+    return Prepared(name, source, merged, schedule, variables, lowered.groups, lowered.threads)
+
+
+def instructions(one: Compiled) -> list[Node]:
+    """The flat instructions of a kernel, made again."""
+    return lower(one.kernel, one.schedule, decompose).instructions
+
+
+def object_code(one: Compiled, device: devices.Device) -> bytes:
+    """The object that a kernel was loaded from, compiled again or found in the cache."""
+    return device.compile([Source(one.name, one.source, dialects.named(device.target.dialect).prelude)])[0]
 
 
 def _choose(kernel: Kernel, target: Target) -> Schedule:
@@ -128,15 +147,3 @@ def _size_name(axis: Node) -> str:
     size = axis.src[0]
     return str(size.arg) if size.op is ops.CONST else "".join(ch for ch in expression(size) if ch.isalnum())
 
-
-def _operations(kernel: Kernel) -> Integer:
-    """Elementary operations of one run, for the counters."""
-    reduced = reduced_axes(kernel)
-    points = prod(
-        axis.src[0].arg if axis.src[0].op is ops.CONST else axis.src[0] for axis in (*kernel.axes, *reduced)
-    )
-    alu = sum(
-        node.op.level == ops.SHARED and node.op is not ops.CONST and node.dtype is not dtypes.index
-        for node in toposort(kernel.value)
-    )
-    return points * max(alu + bool(reduced), 1)

@@ -1,38 +1,110 @@
-"""What DEBUG shows of plans and kernels, on standard error."""
+"""What DEBUG shows, on standard error. Each level shows what the ones before it do, and
+
+1  devices as they are used, and plans as they are made      5  the graph of each plan
+2  each kernel as it ran, with its time and bandwidth        6  the flat instructions of each kernel
+3  the kernels of each plan, with the loops chosen           7  machine code, and packets as submitted
+4  the source of each kernel
+"""
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 
 from tiny import config
-from tiny.ir.integer import bounds, prod
-from tiny.ir.node import Node, toposort
+from tiny.hcq.device import Device
+from tiny.hcq.queue import Template
+from tiny.ir.integer import evaluate, substitute
+from tiny.ir.node import Node
+from tiny.ir.text import print_graph
 from tiny.realize.counters import GlobalCounters
-from tiny.schedule.plan import Plan, Step
+from tiny.realize.program import Compiled, instructions, object_code
+from tiny.schedule.plan import Plan
+from tiny.schedule.text import plan_text
+from tiny.toolchain.process import finish, start
+
+_seen_devices: set[str] = set()
+_seen_kernels: set[Compiled] = set()
+
+
+def level() -> int:
+    """The setting DEBUG as it is now."""
+    return config.current().debug
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def planned(plan: Plan, compiled: Sequence, order: Sequence[Node]) -> None:
-    """A new plan: one line from level 1, its graph from level 5."""
-    level = config.current().debug
-    if level >= 1:
-        _say(f"plan: {len(plan.steps)} kernels, {len(plan.results)} results, arena {plan.arena_size} bytes")
-    if level >= 5:
-        for number, node in enumerate(order):
-            _say(f"  %{number} {node!r} {node.shape}")
-    if level >= 4:
-        for one in dict.fromkeys(compiled):
-            _say(one.source)
+def planned(plan: Plan, compiled: Sequence[Compiled], roots: Sequence[Node], device: Device) -> None:
+    """A new plan and the kernels in it that are new."""
+    debug = level()
+    if debug < 1:
+        return
+    if device.name not in _seen_devices:
+        _seen_devices.add(device.name)
+        target = device.target
+        _say(f"device {device.name}: {target.arch}, {target.threads} threads, {target.compiler}")
+    text = plan_text(plan, [(one.name, one.kernel, one.schedule) for one in compiled])
+    _say(f"plan: {text if debug >= 3 else text.partition(chr(10))[0]}")
+    if debug >= 5:
+        _say(print_graph(*roots))
+    for one in dict.fromkeys(compiled):
+        if one not in _seen_kernels:
+            _seen_kernels.add(one)
+            _kernel(one, device, debug)
 
 
-def ran(step: Step, one, seconds: float, operations: int) -> None:
+def _kernel(one: Compiled, device: Device, debug: int) -> None:
+    if debug >= 6:
+        _say(f"instructions of {one.name}:\n{_flat_text(instructions(one))}")
+    if debug >= 4:
+        _say(f"source of {one.name}:\n{one.source}")
+    if debug >= 7:
+        _say(disassembly(object_code(one, device), one.name))
+
+
+def _flat_text(flat: Sequence[Node]) -> str:
+    """One instruction a line, operands by the number of the line they come from, indented by its loops."""
+    numbers: dict[Node, int] = {}
+    lines, depth = [], 0
+    for node in flat:
+        depth -= node.op.name == "END"
+        operands = [f"%{numbers[s]}" if s in numbers else repr(s) for s in node.src]
+        argument = [] if node.arg is None else [repr(node.arg)]
+        shape = f" x {node.shape[0]}" if node.shape else ""
+        lines.append(f"{'  ' * depth}%{len(lines)} = {node.op.name}({', '.join(operands + argument)}) : "
+                     f"{node.dtype.name}{shape}")
+        numbers[node] = len(lines) - 1
+        depth += node.op.name in ("GROUP", "ITEM", "LOOP", "IF")
+    return "\n".join(lines)
+
+
+def disassembly(code: bytes, name: str) -> str:
+    """The machine code of one function, as llvm-objdump writes it; its size where there is no such tool."""
+    tool = next(filter(None, map(shutil.which, ("llvm-objdump", "llvm-objdump-22", "objdump"))), None)
+    if tool is None:
+        return f"machine code of {name}: {len(code)} bytes; install llvm to see it"
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        file.write(code)
+        file.flush()
+        chosen = "--disassemble" if tool.endswith("/objdump") else "--disassemble-symbols"
+        _, output = finish(start([tool, f"{chosen}={name}", "--no-show-raw-insn", file.name]))
+    return f"machine code of {name}:{output.partition('section .text')[2].lstrip(':')}"
+
+
+def submitted(template: Template) -> None:
+    """The packets of a submission, with the values filled in."""
+    if level() >= 7 and template.device.packets is not None:
+        for packet in template.device.packets.stream(template.image):
+            _say(f"packet {packet}")
+
+
+def ran(one: Compiled, seconds: float, values: dict[Node, int]) -> None:
     """A kernel that ran by itself: name, time, rates."""
-    loads = {node.src[0].arg: node for node in toposort(step.kernel.value) if node.op.name == "LOAD"}
-    memory = sum(bounds(prod(node.shape))[1] * node.dtype.itemsize for node in loads.values())
-    points = bounds(prod(axis.src[0] for axis in step.kernel.axes))[1]
-    memory += points * step.kernel.dtype.itemsize
+    operations, memory = (evaluate(substitute(count, values)) for count in (one.operations, one.memory))
     GlobalCounters.global_ops += operations
     GlobalCounters.global_mem += memory
     GlobalCounters.time_sum_s += seconds
-    _say(f"{one.name:40} {seconds * 1e6:10.1f} us  {operations / seconds / 1e9:8.2f} GFLOP/s")
+    if level() >= 2:
+        _say(f"{one.name:40} {seconds * 1e6:10.1f} us {operations / seconds / 1e9:9.2f} GFLOP/s "
+             f"{memory / seconds / 1e9:8.2f} GB/s")

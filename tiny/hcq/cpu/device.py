@@ -30,6 +30,7 @@ WORKER_PREAMBLE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
 
 class CpuDevice(Device):
     """One ring, one timeline, worker threads for every core. See Device for the methods."""
+    packets = Command
 
     def __init__(self, number: int = 0):
         settings = config.current()

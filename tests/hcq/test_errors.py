@@ -24,12 +24,13 @@ def test_a_kernel_that_never_ends_is_a_timeout_that_names_it_and_reset_drops_it(
     before = submit(cpu, (programs["store"], [buffer.address, 7], 1))
     point = submit(cpu, (programs["hang"], [buffer.address], groups))
     behind = submit(cpu, (programs["store"], [buffer.address, 8], 1))
+    cpu.synchronize(before)
     started = time.monotonic()
     with pytest.raises(WaitTimeout) as error:
-        cpu.synchronize(point, timeout_ms=100)
-    assert 0.09 < time.monotonic() - started < 5
+        cpu.synchronize(point, timeout_ms=300)
+    assert 0.29 < time.monotonic() - started < 10
     assert (error.value.kernel, error.value.signal, error.value.wanted) == ("hang", before, point)
-    for part in (f"CPU: the compute queue did not reach point {point} in 100 ms", f"its signal is {before}",
+    for part in (f"CPU: the compute queue did not reach point {point} in 300 ms", f"its signal is {before}",
                  "in kernel hang, command Execute(program=", f"groups={groups:#x}", "TIMEOUT_MS", "reset()"):
         assert part in str(error.value)
     cpu.reset()
@@ -55,7 +56,7 @@ def test_a_wait_that_timed_out_may_be_continued(cpu, words, programs, run):
         run(programs["slow"], [100_000_000])
         point = submit(cpu, (programs["slow"], [100_000_000], 1),
                        (programs["increment"], [buffer.address], 2))
-        with pytest.raises(WaitTimeout, match="in kernel slow"):
+        with pytest.raises(WaitTimeout, match="did not reach point"):
             cpu.synchronize(point, timeout_ms=1)
         cpu.synchronize(point)
         assert read(buffer) == [count + 1] * 2

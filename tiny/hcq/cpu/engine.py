@@ -10,7 +10,8 @@ from tiny.hcq.errors import DeviceError
 from tiny.hcq.layout import LayoutError
 
 RING_BYTES = 1 << 20
-STOP_LIMIT_NS = 200_000_000
+STOP_LIMIT_NS = 200_000_000                                 # at the end of the process
+ABORT_LIMIT_NS = 10_000_000_000                             # a busy machine may not run a thread for a while
 
 
 _images: list[Image] = []                                   # threads and signal handlers may outlive a device
@@ -110,7 +111,7 @@ class Engine:
 
         False if a thread could not be brought out of its command.
         """
-        return bool(self._abort(self.state, self._agents, completed, STOP_LIMIT_NS))
+        return bool(self._abort(self.state, self._agents, completed, ABORT_LIMIT_NS))
 
     def stop(self) -> bool:
         """End the threads. False if one is still inside a command; its memory then stays mapped."""

@@ -11,7 +11,7 @@ typedef void (*Handler)(int number, char *info, void *context);
 struct action { Handler handler; u64 mask[16]; int flags; void *restorer; };   /* the C library's sigaction */
 
 #if defined(__x86_64__)
-static State *crash_state;                                     /* of the device this copy of the code is for */
+static State *crash_state;                                     /* of the device this copy of it serves */
 static Agent *crash_agents;
 static struct action before_us[32];
 

@@ -17,6 +17,8 @@ SDMA_FAMILIES = {9: sdma.SdmaGfx9, 11: sdma.Sdma, 12: sdma.SdmaGfx12}
 # PACKET3_SET_UCONFIG_REG_START)
 WINDOWS = {pm4.SetShReg: 0x2c00, pm4.SetShRegIndex: 0x2c00, pm4.SetUconfigReg: 0xc000}
 
+DISPATCHES = (pm4.DispatchDirect, pm4.DispatchIndirect, pm4.DispatchDirectInterleaved)
+
 
 @dataclass(frozen=True)
 class Found:
@@ -85,7 +87,7 @@ def pm4_stream(data: bytes, gfx: int = 11) -> Iterator[Found | Lost]:
         packet, parts = item.packet, ()
         if type(packet) in WINDOWS:
             parts = _named(file, WINDOWS[type(packet)] + packet.register, packet.values)
-        elif isinstance(packet, pm4.DispatchDirect | pm4.DispatchIndirect):
+        elif isinstance(packet, DISPATCHES):
             parts = (file.COMPUTE_DISPATCH_INITIATOR.parse(packet.initiator),)
         yield Found(item.at, item.size, packet, parts)
 

@@ -17,8 +17,8 @@ can be patched, prints itself with names, and tells an emulator what arrived:
 Everything is little-endian. Declaring checks: fields that overlap, leave the packet or share an opcode raise
 LayoutError at import, and a value that does not fit is a LayoutError that names the field and its width.
 
-`field` has the fields, `base` what all layouts share, `compiled` how they become functions, `packet` and
-`register` the two kinds that are found by a number.
+`field` has the fields, `base` what all layouts share, `compiled` and `stamp` how they become functions,
+`packet` and `register` the two kinds that are found by a number.
 """
 from tiny.hcq.layout.base import Layout, Struct, sequence
 from tiny.hcq.layout.field import (
@@ -36,8 +36,9 @@ from tiny.hcq.layout.field import (
 )
 from tiny.hcq.layout.packet import Packet
 from tiny.hcq.layout.register import Register, RegisterFile
+from tiny.hcq.layout.stamp import stamp
 
 __all__ = ["Field", "Layout", "LayoutError", "Packet", "Register", "RegisterFile", "Struct", "Truncated",
            "bits",
            "high_first",
-           "length", "repeated", "sequence", "span", "tail", "u32", "u64"]
+           "length", "repeated", "sequence", "span", "stamp", "tail", "u32", "u64"]

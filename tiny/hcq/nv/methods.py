@@ -9,11 +9,18 @@ from types import ModuleType
 from tiny.autogen import nv_class_c6b5, nv_class_c6c0, nv_class_c8b5, nv_class_c56f, nv_class_c86f, nv_rm
 from tiny.hcq.layout import RegisterFile
 
+# of the largest QMD: methods that take one word each
+QMD_WORDS = 96
+
 
 def _file(name: str, header: ModuleType) -> RegisterFile:
-    return RegisterFile(name, {method: (address, fields) for method, (address, _,
-                                                                      fields) in header.METHODS.items()
-                               if address is not None})
+    rows = {}
+    for method, (address, step, fields) in header.METHODS.items():
+        if step:
+            rows |= {f"{method}_{i}": (address + i * step, fields) for i in range(QMD_WORDS)}
+        elif address is not None:
+            rows[method] = (address, fields)
+    return RegisterFile(name, rows)
 
 
 HOST_AMPERE = _file("HOST_AMPERE", nv_class_c56f)

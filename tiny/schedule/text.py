@@ -37,12 +37,13 @@ class _Writer:
         order = toposort(*roots)
         uses: dict[Node, int] = {}
         for node in order:
-            for source in node.src if node.dtype is not dtypes.index else ():
+            for source in node.src:
                 uses[source] = uses.get(source, 0) + 1
         self.text: dict[Node, str] = {}
         for node in order:
             text = self._text(node)
-            if uses.get(node, 0) > 1 and node.op not in _ATOMS and node.dtype is not dtypes.index:
+            position = node.dtype is dtypes.index and node.op is not ops.CAST
+            if uses.get(node, 0) > 1 and node.op not in _ATOMS and not position:
                 name = f"v{len(self.lines)}"
                 self.lines.append(f"{name} = {_bare(text)}")
                 text = name

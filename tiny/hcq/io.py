@@ -6,6 +6,7 @@ when it is opened.
 """
 import ctypes
 import fcntl
+import functools
 import mmap as _mmap
 import os
 from collections.abc import Callable
@@ -28,7 +29,10 @@ class Provider:
     """System calls as devices need them; this one makes them. Failures are OSError with the errno.
 
     Addresses are integers in this process. Override what you answer yourself, call `super()` for the rest.
+    about: what stands behind it if not the machine's own kernel, for people: "emulated".
     """
+    about = ""
+
     def open(self, path: str, flags: int = os.O_RDWR) -> int:
         """A file descriptor, which the caller owns."""
         return os.open(path, flags | os.O_CLOEXEC)
@@ -83,11 +87,17 @@ def _checked(result: int, call: str, address: int, size: int) -> None:
         raise OSError(error, os.strerror(error), f"{call} of {size} bytes at {address:#x}")
 
 
+@functools.cache
+def _window(size_bits: int) -> type[ctypes.Array]:
+    """An array type large enough for sizes of so many bits; making a type for each size would cost 20 us."""
+    return ctypes.c_ubyte * (1 << size_bits)
+
+
 def view(address: int, size: int, owner=None) -> memoryview:
     """The `size` bytes at `address` as a writable memoryview of format "B"; it keeps `owner` alive."""
-    window = (ctypes.c_ubyte * size).from_address(address)
+    window = _window(size.bit_length()).from_address(address)
     window._owner = owner
-    return memoryview(window).cast("B")
+    return memoryview(window).cast("B")[:size]
 
 
 _installed: list[Provider] = [Provider()]

@@ -18,12 +18,12 @@ from tiny.hcq.device import Device, DeviceKind
 from tiny.hcq.errors import CommandError, DeviceError, DeviceUnavailable, KernelFault, WaitTimeout
 from tiny.hcq.memory import Allocator
 from tiny.hcq.queue import Program, Template
+from tiny.hcq.timeline import Timeline
 from tiny.target import Target
 from tiny.toolchain import Cache, Source, compile_objects, find_compiler
 
 SLICE_NS = 50_000_000                                       # how often a waiting thread looks for Ctrl-C
 LONGEST_TEXT = 160                                          # of a command in an error
-FAILURES_KEPT = 16                                          # for threads that still wait for a dropped point
 LARGEST_PIECE = RING_BYTES // 2
 WORKER_PREAMBLE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
 
@@ -53,12 +53,11 @@ class CpuDevice(Device):
         self._images: weakref.WeakValueDictionary[bytes, Image] = weakref.WeakValueDictionary()
         self._programs: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()                       # held while commands are put into the ring
-        self._failures: list[tuple[int, int, DeviceError]] = []
         worker = Source("worker", worker_source(), WORKER_PREAMBLE)
         self._engine = Engine(self._image(self.compile([worker])[0]), threads, self.io)
-        self.submitted = 0
-        self.allocator = Allocator(self.name, self._map, self.io.munmap, lambda: self.submitted,
-                                   lambda: self._engine.completed[0], settings.memory_limit)
+        timeline = self.timeline = Timeline(f"{self.name} compute", self._engine.completed_address, self.io)
+        self.allocator = Allocator(self.name, self._map, self.io.munmap, lambda: timeline.submitted,
+                                   lambda: timeline.completed, settings.memory_limit)
         atexit.register(self.close)
 
     # -- programs --------------------------------------------------------------------------------------
@@ -103,7 +102,7 @@ class CpuDevice(Device):
     # -- commands --------------------------------------------------------------------------------------
     def queue(self) -> CpuRecorder:
         self.check_usable()
-        return CpuRecorder(self, self._engine.completed_address)
+        return CpuRecorder(self, self.timeline.address)
 
     def submit(self, template: Template, values: Sequence[int] = ()) -> int:
         engine = self._engine
@@ -112,14 +111,14 @@ class CpuDevice(Device):
             if engine.failed:
                 self._raise_failure()
             template.fill(values)
-            point = self.submitted + 1
+            point = self.timeline.submitted + 1
             template.words[-1] = point                      # Signal.value, the last word of every template
             size = len(template.image)
             if size <= engine.room():
                 engine.put(template.image, template.urgent)
             else:
                 self._put_in_pieces(template)
-            self.submitted = point
+            self.timeline.submitted = point
             commands = bytes(template.image) if events.listeners else b""
         if commands:
             events.emit(events.Submitted(self.name, "compute", commands, point, time.monotonic_ns()))
@@ -133,31 +132,31 @@ class CpuDevice(Device):
             if following is not None and following - start <= LARGEST_PIECE:
                 continue
             position = self._engine.position_with_room(end - start)
-            if self._wait_for(self._engine.consumed_address, position, self.submitted) == WaitResult.ERROR:
+            point = self.timeline.submitted
+            if self._wait_for(self._engine.consumed_address, position, point) == WaitResult.ERROR:
                 self._raise_failure()
             self._engine.put(image[start:end], True)
             start = end
 
     def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
         self.check_usable()
-        value = self.submitted if point is None else point
-        if self._engine.completed[0] < value:
+        value = self.timeline.submitted if point is None else point
+        if self.timeline.completed < value:
             self._block(value, timeout_ms)
-        elif point is None or not self._failures:
-            return
-        for first, last, error in self._failures:
-            if first <= value <= last:
-                raise error
+        elif point is None:
+            return                                          # whoever waited for it got its error
+        self.timeline.check(value)
 
     def settle(self, point: int) -> None:
-        if self._engine.completed[0] < point:
+        if self.timeline.completed < point:
             self._block(point, None)
 
     def _block(self, value: int, timeout_ms: int | None) -> None:
-        if value > self.submitted:
-            raise ValueError(f"{self.name}: point {value} was never submitted, the last is {self.submitted}")
+        last = self.timeline.submitted
+        if value > last:
+            raise ValueError(f"{self.name}: point {value} was never submitted, the last is {last}")
         start = time.monotonic_ns()
-        while self._wait_for(self._engine.completed_address, value, value, timeout_ms) == WaitResult.ERROR:
+        while self._wait_for(self.timeline.address, value, value, timeout_ms) == WaitResult.ERROR:
             with self._lock:
                 if self._engine.failed:                     # else another thread has dealt with it
                     self._raise_failure()
@@ -197,14 +196,14 @@ class CpuDevice(Device):
                 f"its signal is {state.completed} and it is {doing}. Raise TIMEOUT_MS if that is only slow; "
                 "if it never ends, find its loop with CHECK=1 and its submission with JIT=2; "
                 "reset() of the device drops it")
-        return WaitTimeout(text, f"{self.name} compute", str(command), kernel, state.completed, point)
+        return WaitTimeout(text, self.timeline.name, str(command), kernel, state.completed, point)
 
     def _raise_failure(self) -> None:
         """Turn the engine's error into an exception, drop the commands that depend on it, and go on."""
         state = self._engine.snapshot()
         command = self._engine.command_at(state.error_at)
         kernel = self._kernel_name(command)
-        queue = f"{self.name} compute"
+        queue = self.timeline.name
         if state.error == ErrorCode.KERNEL_FAULT:
             details = (state.fault_0, state.fault_1, state.fault_2)
             text = (f"{queue}: kernel {kernel} reported code {state.fault_code}, details {details}; it "
@@ -224,9 +223,8 @@ class CpuDevice(Device):
 
     def _give_up(self, error: DeviceError) -> None:
         """Drop what was submitted; whoever waits for it gets `error`. The caller holds the lock."""
-        self._failures = self._failures[-FAILURES_KEPT:]
-        self._failures.append((self._engine.completed[0] + 1, self.submitted, error))
-        if not self._engine.abort(self.submitted):
+        self.timeline.drop(error)
+        if not self._engine.abort(self.timeline.submitted):
             self.lost = DeviceError(f"{self.name}: a thread does not come back from its command, and the "
                                     f"device is of no use any more; start the process again ({error})")
 
@@ -234,7 +232,7 @@ class CpuDevice(Device):
         """Drop what was submitted and has not finished, also a kernel that never ends; see Device.reset."""
         with self._lock:
             self.check_usable()
-            if self._engine.completed[0] < self.submitted:
+            if self.timeline.completed < self.timeline.submitted:
                 self._give_up(DeviceError(f"{self.name}: the submission was dropped by reset()"))
         self.check_usable()
 

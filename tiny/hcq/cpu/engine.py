@@ -31,8 +31,7 @@ class Engine:
     """Worker threads and the ring they read. Not safe between threads: the device holds its lock.
 
     image    worker.c, loaded       threads     that divide a command's groups, the waiting caller included
-    state    address of State       completed   a view of one 64-bit word, the timeline
-    *_address  of words of State that are waited for, or that kernels write
+    state    address of State       *_address   of words of State that are waited for, or that kernels write
     """
     def __init__(self, image: Image, threads: int, provider: io.Provider):
         _images.append(image)
@@ -46,7 +45,6 @@ class Engine:
         State.encode(self._memory, 0, ring=self._ring_address, ring_mask=RING_BYTES - 1, threads=threads,
                      background=background)
         words = self._memory.cast("Q")
-        self.completed = words[State.completed.offset // 8:][:1]
         self._consumed = words[State.consumed.offset // 8:][:1]
         self._error = self._memory.cast("I")[State.error.offset // 4:][:1]
         self.completed_address = self.state + State.completed.offset

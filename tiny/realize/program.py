@@ -1,5 +1,6 @@
 """Kernels become loaded programs: schedule, lower, render, compile, load. Each distinct kernel is made once.
 """
+import dataclasses
 import threading
 import time
 from collections.abc import Sequence
@@ -9,9 +10,12 @@ from tiny import config
 from tiny.hcq import device as devices
 from tiny.hcq.queue import Program
 from tiny.ir import ops
+from tiny.ir.algebra import algebra
 from tiny.ir.dtype import DType
 from tiny.ir.integer import Integer, expression
 from tiny.ir.node import Node, toposort
+from tiny.ir.rewrite import rewrite
+from tiny.ir.verify import verify_instructions
 from tiny.realize.counters import GlobalCounters
 from tiny.render import dialects
 from tiny.render.decompose import decompose
@@ -85,9 +89,11 @@ class Prepared:
 
 def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) -> Prepared:
     """Schedule, lower and render one kernel. plain: loops as they come, without the heuristics."""
-    merged = merge_axes(kernel)
+    merged = merge_axes(dataclasses.replace(kernel, value=rewrite(kernel.value, algebra)))
     schedule = plain_schedule(merged) if plain else _choose(merged, target)
     lowered = lower(merged, schedule, decompose)
+    if config.current().check:
+        verify_instructions(lowered.instructions)
     variables = tuple(sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg))
     name = kernel_name(merged)
     render = dialects.named(target.dialect).render

@@ -2,7 +2,8 @@
 
 `parse` only reads; who loads an object places its sections, resolves undefined symbols and calls `relocate`
 for each relocation (tiny/hcq/cpu/loader.py). Sources: System V ABI, "ELF-64 Object File Format" 1.5; the
-psABI supplements for x86-64 (1.0, table 4.9) and AArch64 (2024Q3, section 5.7).
+psABI supplements for x86-64 (1.0, table 4.9) and AArch64 (2024Q3, section 5.7); LLVM's User Guide for AMDGPU
+Backend, "Relocation Records".
 """
 import struct
 from collections.abc import Callable
@@ -172,6 +173,14 @@ def _relative(target: int, place: int) -> int:
     return target - place
 
 
+def _low_half(value: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    return lambda target, place: value(target, place) & 0xffffffff
+
+
+def _high_half(value: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    return lambda target, place: value(target, place) >> 32 & 0xffffffff
+
+
 def _page(target: int, place: int) -> int:
     return (target >> 12) - (place >> 12)
 
@@ -250,5 +259,18 @@ RULES: dict[int, dict[int, Rule]] = {
         299: Rule("R_AARCH64_LDST128_ABS_LO12_NC", _in_page, _field(10, 12, 4)),
         311: Rule("R_AARCH64_ADR_GOT_PAGE", _page, _adr, "pointer"),
         312: Rule("R_AARCH64_LD64_GOT_LO12_NC", _in_page, _field(10, 12, 3), "pointer"),
+    },
+    AMDGPU: {
+        1: Rule("R_AMDGPU_ABS32_LO", _low_half(_absolute), _WORD32),
+        2: Rule("R_AMDGPU_ABS32_HI", _high_half(_absolute), _WORD32),
+        3: Rule("R_AMDGPU_ABS64", _absolute, _WORD64),
+        4: Rule("R_AMDGPU_REL32", _relative, _SIGNED32),
+        5: Rule("R_AMDGPU_REL64", _relative, _SIGNED64),
+        6: Rule("R_AMDGPU_ABS32", _absolute, _WORD32),
+        7: Rule("R_AMDGPU_GOTPCREL", _relative, _SIGNED32, "pointer"),
+        8: Rule("R_AMDGPU_GOTPCREL32_LO", _low_half(_relative), _WORD32, "pointer"),
+        9: Rule("R_AMDGPU_GOTPCREL32_HI", _high_half(_relative), _WORD32, "pointer"),
+        10: Rule("R_AMDGPU_REL32_LO", _low_half(_relative), _WORD32),
+        11: Rule("R_AMDGPU_REL32_HI", _high_half(_relative), _WORD32),
     },
 }

@@ -22,6 +22,8 @@
     print(buffer.host().cast("f")[0])
 """
 from tiny.hcq import device
+from tiny.hcq.amd.device import AMD
 from tiny.hcq.cpu.device import CPU
 
 device.register(CPU)
+device.register(AMD)

@@ -26,12 +26,14 @@ class Device:
     io         the provider its system calls go through      allocator  its memory
     lost       why it cannot be used any more, else None
     packets    the family of packets in its queues, for whoever reads them
+    detail     more about it, for people
     """
     name: str
     target: Target
     io: io.Provider
     allocator: Allocator
     lost: DeviceError | None = None
+    detail: str = ""
     packets: type[Packet] | None = None
 
     def allocate(self, nbytes: int) -> Buffer:
@@ -44,6 +46,16 @@ class Device:
         """A buffer that is the memory of a bytes-like object, kept alive and not copied."""
         self.check_usable()
         return lend(self, source)
+
+    def view(self, buffer: Buffer) -> memoryview:
+        """A buffer's bytes: in place, or a read-only copy. The caller has waited for the commands that write
+        it.
+        """
+        return self.io.view(buffer.address, buffer.size, buffer)
+
+    def store(self, buffer: Buffer, data: memoryview) -> None:
+        """Write bytes to the start of a buffer that no command uses now."""
+        self.io.view(buffer.address, len(data))[:] = data
 
     def compile(self, sources: Sequence[Source]) -> list[bytes]:
         """Object code for each source, from the disk cache or the compiler. CompileError for a bad one."""
@@ -123,6 +135,15 @@ _opened: dict[str, Device] = {}
 _lock = threading.Lock()
 
 
+_preparations: list[Callable[[str], None]] = []
+
+
+def before_opening(prepare: Callable[[str], None]) -> None:
+    """Call `prepare` with a kind's name before a device of it is opened; it may install a provider in `io`.
+    """
+    _preparations.append(prepare)
+
+
 def register(kind: DeviceKind) -> None:
     """Add a kind of device to those that `open` knows."""
     _kinds[kind.name] = kind
@@ -169,6 +190,8 @@ def open(name: str | None = None) -> Device:
             device = _opened.get(key)
             if device is None:
                 kind, _, number = key.partition(":")
+                for prepare in _preparations:
+                    prepare(kind)
                 device = _opened[key] = _kinds[kind].open(int(number or 0))
     device.check_usable()
     return device
@@ -184,8 +207,10 @@ def describe() -> list[DeviceStatus]:
     found = []
     for kind in _kinds.values():
         try:
-            target = open(kind.name).target
-            text = f"{kind.doc}: {target.arch}, {target.threads} threads, {target.compiler}"
+            opened = open(kind.name)
+            target = opened.target
+            text = ", ".join(filter(None, (f"{kind.doc}: {target.arch}", opened.detail,
+                                           f"{target.threads} threads", target.compiler)))
             found.append(DeviceStatus(kind.name, True, text, target))
         except (DeviceError, RuntimeError, OSError) as error:
             found.append(DeviceStatus(kind.name, False, str(error)))

@@ -78,12 +78,17 @@ class Buffer:
         return f"Buffer({self.device.name}, {self.address:#x}, {self.size} bytes)"
 
     def host(self) -> memoryview:
-        """The bytes in place, after everything submitted so far has finished; the view keeps the buffer
-        alive.
+        """The bytes after everything submitted so far has finished: in place, and the view keeps the buffer
+        alive; or a read-only copy where the host cannot reach the device's memory.
         """
         self.device.synchronize()
-        window = self.device.io.view(self.address, self.size, self)
+        window = self.device.view(self)
         return window.toreadonly() if self.readonly else window
+
+    @property
+    def in_host_memory(self) -> bool:
+        """Whether it is the memory of a host object, see Device.from_host."""
+        return self._owner is not None
 
     def initialize(self, data) -> "Buffer":
         """Fill a buffer that no submitted command uses yet, without waiting for those of other buffers."""
@@ -116,7 +121,7 @@ class Buffer:
             raise ValueError(f"Buffer.copyin: {source.size} given, {self.size} held; slice the source")
         if self.readonly:
             raise ValueError("Buffer.copyin: the memory belongs to a read-only host object; copy it first")
-        self.device.io.view(self.address, source.size)[:] = source.view()
+        self.device.store(self, source.view())
 
 
 def size_class(size: int) -> int:

@@ -18,6 +18,7 @@ from tiny.realize import capture as capturing
 from tiny.realize.capture import JitError
 from tiny.realize.closure import Closure
 from tiny.realize.counters import GlobalCounters
+from tiny.realize.emulate import plug_in
 from tiny.realize.execute import dependents, element_count, execute
 from tiny.realize.storage import Storage, allocate, born, buffer_node, hold, holders, serial, waiting
 
@@ -46,6 +47,7 @@ __all__ = [
 # node -> the BUFFER with its value
 _done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
+devices.before_opening(plug_in)
 
 
 # -- data in and out -----------------------------------------------------------------------------------------

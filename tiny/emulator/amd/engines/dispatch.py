@@ -96,8 +96,8 @@ def from_registers(values: Mapping[int, int], counts: tuple[int, int, int], init
 
 def from_aql(packet, card: Card, table: PageTable, where: str) -> Dispatch:
     """The dispatch of an AQL packet: resource words come from the kernel's descriptor."""
-    raw = table.read(packet.kernel_object, descriptor.ffi.sizeof("struct kernel_descriptor"))
-    kernel = descriptor.ffi.from_buffer("struct kernel_descriptor *", raw)
+    raw = table.read(packet.kernel_object, descriptor.ffi.sizeof("struct kernel_descriptor_t"))
+    kernel = descriptor.ffi.from_buffer("struct kernel_descriptor_t *", raw)
     threads = packet.workgroup_x, packet.workgroup_y, packet.workgroup_z
     check_threads(threads, where)
     grid = packet.grid_x, packet.grid_y, packet.grid_z

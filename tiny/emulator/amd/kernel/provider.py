@@ -14,7 +14,7 @@ from tiny.autogen import kfd_6_12 as kfd
 from tiny.emulator.amd.engines import EmulatorError, Engine, engine_for
 from tiny.emulator.amd.kernel import topology
 from tiny.emulator.amd.kernel.calls import CALLS
-from tiny.emulator.amd.kernel.cards import Card
+from tiny.emulator.amd.kernel.cards import Card, cards_named
 from tiny.emulator.amd.kernel.events import Events, KernelError
 from tiny.emulator.amd.kernel.memory import PAGE, MemoryFault, MemoryObject, PageTable, make_pages
 from tiny.emulator.amd.kernel.queues import DOORBELL_SLICE, Queue
@@ -59,6 +59,7 @@ class Gpu:
 
 class EmulatedRadeon(io.Provider):
     """Answers for the cards; hands everything else on to `system`. One process, any number of threads."""
+    about = "emulated"
 
     def __init__(self, cards: list[Card], system: io.Provider | None = None):
         self.system = io.Provider() if system is None else system
@@ -237,3 +238,8 @@ class EmulatedRadeon(io.Provider):
         missing = fault.reason == "not mapped"
         self.events.signal_all(kfd.KFD_IOC_EVENT_MEMORY, va=fault.address & ~(PAGE - 1), gpu_id=gpu.gpu_id,
                                not_present=int(missing), read_only=int(not missing))
+
+
+def emulate(setting: str, system: io.Provider) -> EmulatedRadeon:
+    """The cards that EMULATE names, in front of `system`. ValueError for one that is not known."""
+    return EmulatedRadeon(cards_named(setting), system)

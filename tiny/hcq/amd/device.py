@@ -1,0 +1,396 @@
+"""AMD cards as devices: opened through /dev/kfd, programs, memory, and what is submitted to their queues."""
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from tiny import config
+from tiny.hcq import events, io
+from tiny.hcq.amd import compiler, topology
+from tiny.hcq.amd.failures import Failures
+from tiny.hcq.amd.generation import generation_of
+from tiny.hcq.amd.interrupts import Interrupts
+from tiny.hcq.amd.memory import HOST, CardMemory, address_space
+from tiny.hcq.amd.pinned import PinnedMemory
+from tiny.hcq.amd.pm4 import DataSel, IndirectBuffer, IntSel
+from tiny.hcq.amd.program import CODE_ALIGNMENT, AmdProgram, CodeImage
+from tiny.hcq.amd.queues import ComputeQueue, CopyQueue
+from tiny.hcq.amd.recorder import AmdRecorder, AmdTemplate, Instance
+from tiny.hcq.amd.transfers import Transfers
+from tiny.hcq.device import Device, DeviceKind
+from tiny.hcq.errors import DeviceError
+from tiny.hcq.memory import Allocator, Buffer
+from tiny.hcq.timeline import Timeline
+from tiny.target import Target
+from tiny.toolchain import Cache, CompileError, Source, compile_objects, find_compiler
+
+CLOCK_HZ = 100_000_000              # of timestamps: DRM's gpu_counter_freq of these cards, amdgpu_drm.h
+TIMELINE, COPIES, PROGRESS = 0, 64, 128                     # byte offsets in the page of signals
+SPIN_NS = 200_000                                           # before a waiting thread sleeps
+SLICE_MS = 50                                               # of sleep, so that Ctrl-C is seen
+MOST_INSTANCES = 16                                         # submissions of one template in flight
+MOST_ARGUMENTS = 256
+COPY_ROOM = 256                                             # bytes of the ring for a copy and its fence
+PROBE_MS = 1000
+COPY_MASK = (1 << 32) - 1                                   # fences write 32 bits
+
+
+class AmdDevice(Device):
+    """One card: a compute queue, a copy queue, one timeline. See Device for the methods.
+
+    card        what the topology says         generation  packets and registers of its kind
+    clock_hz    ticks of a timestamp a second  progress_address  where queues note which command they are at
+    """
+    clock_hz = CLOCK_HZ
+
+    def __init__(self, number: int = 0):
+        settings = config.current()
+        self.name = f"AMD:{number}" if number else "AMD"
+        self.io = io.installed()
+        cards = topology.find_cards(self.io, settings.visible_devices)
+        self.card = topology.pick(cards, number)
+        self.generation = generation_of(self.card)
+        self._cache = Cache(settings.cache_folder) if settings.cache_folder else None
+        self._compiler = find_compiler(settings.cc, self._cache)
+        self._flags = compiler.flags(self.card.arch, self._compiler)
+        self._processes = settings.parallel or settings.core_count
+        self.target = Target("AMD", self.card.arch, "amdgcn", lanes=self.card.wave_size,
+                             threads=self.card.compute_units * self.card.xccs, work_items=1024,
+                             local_bytes=self.card.local_bytes, max_buffers=MOST_ARGUMENTS,
+                             compiler=str(self._compiler))
+        self.detail = " ".join(filter(None, (self.io.about, f"{self.card.vram >> 30} GiB")))
+        self.packets = self.generation.packets
+        self._pid = os.getpid()
+        self._lock = threading.RLock()                      # held while commands are put into rings
+        self._images: weakref.WeakValueDictionary[bytes, _Image] = weakref.WeakValueDictionary()
+        self._scratch: tuple[int, Buffer, int] | None = None
+        self._open(settings.memory_limit)
+        self._failures = Failures(self)
+        atexit.register(self.close)
+
+    def _open(self, memory_limit: int) -> None:
+        """Memory, events and queues, in the order that the driver needs."""
+        self.memory = CardMemory(address_space(self.io), self.card)
+        self.interrupts = Interrupts(self.memory)
+        signals = self.memory.allocate(topology.PAGE, HOST).address
+        timeline = self.timeline = Timeline(f"{self.name} compute", signals + TIMELINE, self.io)
+        self._copies_address, self.progress_address = signals + COPIES, signals + PROGRESS
+        words = self.io.view(signals, topology.PAGE).cast("Q")
+        self._counter, self._copies_done = words[TIMELINE // 8:][:1], words[COPIES // 8:][:1]
+        self._progress = words[PROGRESS // 8:][:1]
+        self._copy_count = 0                                # copies of `_transfers` ever put
+        self._interrupt_point = 0                           # an interrupt follows this point
+        self._flying: deque[tuple[int, int, AmdTemplate]] = deque()    # point, end in the ring, what
+        self._released = 0                                  # position up to which the compute ring is free
+        self._release = bytearray(self.generation.release.size_bytes)
+        ends = (lambda: timeline.submitted, lambda: timeline.completed)
+        self.allocator = Allocator(self.name, self.memory.video_pages, self.memory.free_at, *ends,
+                                   memory_limit)
+        self.command_memory = Allocator(f"{self.name} commands", self.memory.host_pages, self.memory.free_at,
+                                        *ends)
+        self.compute, self.copies = ComputeQueue(self.memory), CopyQueue(self.memory)
+        self._transfers = Transfers(self.memory, self._put_copy, self._wait_for_copy)
+
+    # -- programs --------------------------------------------------------------------------------------
+    def compile(self, sources: Sequence[Source]) -> list[bytes]:
+        start = time.perf_counter()
+        missing: list[Source] = []
+        try:
+            objects = compile_objects(sources, self._compiler, self._flags, self._cache, self._processes,
+                                      missing.extend)
+        except CompileError as error:
+            raise compiler.without_target(str(error), self._compiler) or error from None
+        if events.listeners:
+            names, compiled = (tuple(source.name for source in some) for some in (sources, missing))
+            events.emit(events.Compiled(self.name, names, compiled, time.perf_counter() - start))
+        return objects
+
+    def load(self, object_code: bytes, entry: str, threads: int = 1) -> AmdProgram:
+        """The kernel `entry`, started with `threads` work-items a workgroup; see Device.load."""
+        image = self._images.get(object_code)
+        if image is None:
+            image = self._images[object_code] = _Image(object_code, self)
+        kernel = image.code.kernel(entry, image.content)
+        program = AmdProgram(kernel, image.base, threads, self, image)
+        if events.listeners:
+            events.emit(events.Loaded(self.name, entry, image.base, image.code.size))
+        return program
+
+    def scratch_for(self, lane_bytes: int, lanes: int) -> tuple[Buffer, int]:
+        """(memory, COMPUTE_TMPRING_SIZE word) for kernels with so much scratch; it grows, never shrinks."""
+        with self._lock:
+            wave = lane_bytes * lanes
+            if self._scratch is None or self._scratch[0] < wave:
+                word, size = self.generation.scratch(lane_bytes, lanes)
+                self._scratch = wave, self.allocate(size), word
+            return self._scratch[1:]
+
+    # -- memory ----------------------------------------------------------------------------------------
+    def from_host(self, source) -> Buffer:
+        """A buffer that is the memory of a bytes-like object: its pages are pinned for the card.
+
+        KfdError where they cannot be, as for a file that is mapped read-only: allocate and copy then.
+        """
+        self.check_usable()
+        pinned = PinnedMemory(source, self.memory)
+        return Buffer(self, pinned.address, pinned.size, owner=pinned)
+
+    def reach(self, buffer: Buffer) -> None:
+        """Let this card's commands use a buffer of another card of this process."""
+        self.memory.reach(buffer.address, buffer.size)
+
+    def view(self, buffer: Buffer) -> memoryview:
+        if buffer.in_host_memory:
+            return super().view(buffer)
+        return self._transfers.read(buffer.address, buffer.size)
+
+    def store(self, buffer: Buffer, data: memoryview) -> None:
+        if buffer.in_host_memory:
+            super().store(buffer, data)
+        else:
+            self._transfers.write(buffer.address, data)
+
+    # -- commands --------------------------------------------------------------------------------------
+    def queue(self) -> AmdRecorder:
+        self.check_usable()
+        return AmdRecorder(self)
+
+    def submit(self, template: AmdTemplate, values: Sequence[int] = ()) -> int:
+        if len(values) < template.values_needed:
+            raise ValueError(f"Template.submit: {len(values)} values given, {template.values_needed} slots "
+                             "recorded")
+        with self._lock:
+            self.check_usable()
+            instance = self._instance(template)
+            template.fill_all(values, instance.address)
+            instance.view[:] = template.image
+            self._make_room(len(instance.ring) + len(self._release))
+            point = instance.point = self.timeline.submitted + 1
+            self.compute.put(instance.ring)
+            self._put_release(address=self.timeline.address, value=point)
+            self.timeline.submitted = point
+            self._flying.append((point, self.compute.position, template))
+            self._ring(self.compute)
+            if template.copies is not None:
+                self._put_copies(template.copies)
+        if events.listeners:
+            self._tell(template, point)
+        return point
+
+    def _tell(self, template: AmdTemplate, point: int) -> None:
+        now = time.monotonic_ns()
+        commands = bytes(template.image[:template.commands_bytes])
+        events.emit(events.Submitted(self.name, self.compute.name, commands, point, now))
+        if template.copies is not None:
+            commands = bytes(template.copies.image)
+            events.emit(events.Submitted(self.name, self.copies.name, commands, point, now))
+
+    def _ring(self, queue) -> None:
+        try:
+            queue.ring_doorbell()
+        except RuntimeError as error:                       # an emulated engine met what it does not know
+            failure = self._failures.stopped(str(error), queue.name)
+            self._give_up(failure)
+            raise failure from error
+
+    def _put_release(self, **fields) -> None:
+        """RELEASE_MEM behind everything in the compute ring; there is room for it."""
+        self.generation.release.encode(self._release, 0, data_sel=DataSel.U64, **self.generation.write_back,
+                                       **fields)
+        self.compute.put(self._release)
+
+    def _instance(self, template: AmdTemplate) -> Instance:
+        """A copy of the template's image that no submission uses any more. Holds the lock."""
+        completed = self.timeline.completed
+        for instance in template.instances:
+            if instance.point <= completed:
+                return instance
+        if len(template.instances) >= MOST_INSTANCES:
+            oldest = min(template.instances, key=lambda one: one.point)
+            self._block(oldest.point, None)
+            return oldest
+        address, block, ready = self.command_memory.take(len(template.image))
+        if ready > completed:
+            self._block(ready, None)
+        ring = b"".join(bytes(IndirectBuffer(address=address + start, size_dwords=size))
+                        for start, size in template.indirect_parts())
+        instance = Instance(address, block, self.io.view(address, len(template.image)), ring)
+        template.instances.append(instance)
+        return instance
+
+    def _make_room(self, size: int) -> None:
+        """Wait until the compute ring has room, by the points that have passed: how the command processor
+        reports its read pointer, wrapped or not, is not documented. Holds the lock.
+        """
+        while True:
+            completed = self.timeline.completed
+            while self._flying and self._flying[0][0] <= completed:
+                self._released = self._flying.popleft()[1]
+            if self.compute.position + size - self._released <= self.compute.ring_bytes:
+                return
+            self._block(self._flying[0][0], None)
+
+    def _put_copies(self, copies) -> None:
+        """Put packets into the copy ring, in pieces if they are many. Holds the lock."""
+        image, begin = memoryview(copies.image), 0
+        most = self.copies.ring_bytes // 4
+        ends = [*copies.starts[1:], len(image)]
+        for end, following in zip(ends, [*ends[1:], None], strict=True):
+            if following is not None and following - begin <= most:
+                continue
+            self._put_in_copy_ring(image[begin:end])
+            begin = end
+
+    def _put_in_copy_ring(self, packets) -> None:
+        padding = self.copies.padding(len(packets))
+        if self.copies.room() < padding + len(packets):
+            self._wait_until(lambda: self.copies.room() >= padding + len(packets))
+        self.copies.put(bytes(padding))
+        self.copies.put(packets)
+        self._ring(self.copies)
+
+    def _put_copy(self, destination: int, source: int, size: int) -> int:
+        """Let the copy engine move bytes that no submission uses; the number `_wait_for_copy` takes."""
+        generation = self.generation
+        with self._lock:
+            self.check_usable()
+            number = self._copy_count = self._copy_count + 1
+            packets = bytes(generation.copy(source=source, destination=destination, nbytes=size))
+            packets += bytes(generation.fence(address=self._copies_address, value=number & COPY_MASK))
+            self._put_in_copy_ring(packets)
+        return number
+
+    def _wait_for_copy(self, number: int) -> None:
+        """Wait for a copy; fences count in 32 bits, so what is less than half of them behind is done."""
+        self._wait_until(lambda: (self._copies_done[0] - number) & COPY_MASK < 1 << 31)
+
+    # -- waiting ---------------------------------------------------------------------------------------
+    def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
+        self.check_usable()
+        value = self.timeline.submitted if point is None else point
+        if self.timeline.completed < value:
+            self._block(value, timeout_ms)
+        elif point is None:
+            return                                          # whoever waited for it got its error
+        self.timeline.check(value)
+
+    def settle(self, point: int) -> None:
+        if self.timeline.completed < point:
+            self._block(point, None)
+
+    def _block(self, value: int, timeout_ms: int | None) -> None:
+        if value > self.timeline.submitted:
+            last = self.timeline.submitted
+            raise ValueError(f"{self.name}: point {value} was never submitted, the last is {last}")
+        start = time.monotonic_ns()
+        self._wait_until(lambda: self.timeline.completed >= value, timeout_ms, value)
+        if events.listeners:
+            events.emit(events.Waited(self.name, self.compute.name, value, start, time.monotonic_ns()))
+
+    def _wait_until(self, done: Callable[[], bool], timeout_ms: int | None = None,
+                    point: int | None = None) -> None:
+        """Wait for a word that a queue writes: look at it for a moment, then sleep until an interrupt.
+
+        point: of the timeline that comes no earlier, None for the last submitted. Looks for Ctrl-C from time
+        to time. CommandError for what the driver reports, WaitTimeout.
+        """
+        point = self.timeline.submitted if point is None else point
+        limit_ms = config.current().timeout_ms if timeout_ms is None else timeout_ms
+        start = time.monotonic_ns()
+        spinning, end = start + SPIN_NS, start + limit_ms * 1_000_000
+        while not done():
+            now = time.monotonic_ns()
+            if now >= end:
+                raise self._failures.timeout(point, limit_ms)
+            if now < spinning:
+                continue
+            self._request_interrupt(point)
+            fault = self.interrupts.wait(min(SLICE_MS, max((end - now) // 1_000_000, 1)))
+            if fault is not None:
+                with self._lock:
+                    failure = self._failures.fault(fault)
+                    self._give_up(failure)
+                raise failure
+
+    def _request_interrupt(self, point: int) -> None:
+        """Let the compute queue interrupt once it is behind what was submitted; once for each point."""
+        if self._interrupt_point >= point:
+            return
+        with self._lock:
+            free = self.compute.ring_bytes - (self.compute.position - self._released)
+            if self._interrupt_point < point and free > 2 * len(self._release):
+                self._interrupt_point = self.timeline.submitted
+                event = self.interrupts.event_id
+                self._put_release(address=self.interrupts.slot, value=event, interrupt=IntSel.AFTER_WRITE,
+                                  interrupt_id=self.generation.interrupt_id(event))
+                self._ring(self.compute)
+
+    # -- what went wrong -------------------------------------------------------------------------------
+    def in_flight(self) -> tuple[AmdTemplate | None, int]:
+        """(the oldest submission that has not finished, number of the command it is at)."""
+        completed = self.timeline.completed
+        template = next((template for point, _, template in self._flying if point > completed), None)
+        return template, self._progress[0] & COPY_MASK
+
+    def _give_up(self, error: DeviceError) -> None:
+        """Drop what was submitted, whoever waits for it gets `error`; make new queues. Holds the lock."""
+        self.timeline.drop(error)
+        try:
+            for queue in (self.compute, self.copies):
+                queue.destroy()
+                queue.create()
+        except DeviceError as problem:
+            self.lost = self._failures.lost(error, str(problem))
+            return
+        self._counter[0], self._progress[0] = self.timeline.submitted, 0
+        self._copies_done[0] = self._copy_count & COPY_MASK
+        self._flying.clear()
+        self._released = self._interrupt_point = 0
+        if not self._answers():
+            self.lost = self._failures.lost(error, "its new queues do not answer")
+
+    def _answers(self) -> bool:
+        """Whether the queues work: one point of the timeline, without commands."""
+        point = self.timeline.submitted = self.timeline.submitted + 1
+        self._put_release(address=self.timeline.address, value=point)
+        self.compute.ring_doorbell()
+        end = time.monotonic_ns() + PROBE_MS * 1_000_000
+        while self.timeline.completed < point and time.monotonic_ns() < end:
+            time.sleep(0)
+        return self.timeline.completed >= point
+
+    def reset(self) -> None:
+        """Drop what was submitted and has not finished, also a kernel that never ends; see Device.reset."""
+        with self._lock:
+            self.check_usable()
+            if self.timeline.completed < self.timeline.submitted:
+                self._give_up(DeviceError(f"{self.name}: the submission was dropped by reset()"))
+        self.check_usable()
+
+    def close(self) -> None:
+        atexit.unregister(self.close)
+        if self._pid != os.getpid() or self.lost is not None:
+            return
+        self.lost = DeviceError(f"{self.name}: the device was closed")
+        self.compute.close()
+        self.copies.close()
+        self.interrupts.close()
+        self.memory.close()
+
+
+class _Image:
+    """A code object in video memory at `base`. content: its bytes, relocated."""
+    __slots__ = ("code", "content", "buffer", "base", "__weakref__")
+
+    def __init__(self, object_code: bytes, device: AmdDevice):
+        self.code = CodeImage(object_code, device.generation.code_padding)
+        self.buffer = device.allocate(self.code.size + CODE_ALIGNMENT)
+        self.base = topology.rounded(self.buffer.address, CODE_ALIGNMENT)
+        self.content = self.code.link(self.base)
+        self.buffer.initialize(bytes(self.base - self.buffer.address) + self.content)
+
+
+AMD = DeviceKind("AMD", AmdDevice, "amdgcn", "gfx11, gfx12 and gfx942 cards through /dev/kfd")

@@ -1,0 +1,134 @@
+"""What differs from one generation of cards to the next, each as a class: packets, registers, units.
+
+`generation_of` is the one place where a card's IP version chooses; everything else asks the class.
+"""
+from collections.abc import Callable
+
+from tiny.hcq.amd import pm4, sdma
+from tiny.hcq.amd.dispatch import (
+    Launch,
+    SetGrid,
+    SetKernarg,
+    SetLimits,
+    SetProgram,
+    SetResources,
+    SetResources3Gfx9,
+)
+from tiny.hcq.amd.registers import GFX9, GFX11, GFX12
+from tiny.hcq.amd.topology import Card
+from tiny.hcq.layout import Packet, RegisterFile, Struct, sequence
+
+LaunchGfx9 = sequence("LaunchGfx9", SetProgram, SetResources, SetResources3Gfx9, SetKernarg, SetLimits,
+                      SetGrid, pm4.DispatchDirect,
+                      doc="All that starts a kernel without scratch on gfx942: 31 dwords.")
+MOST_SCRATCH_WAVES = 0xfff                                  # TMPRING_SIZE.WAVES has 12 bits
+COPY_BYTES = 4 << 20                                        # of one packet: Linux never copies more
+
+
+class Generation:
+    """gfx11, and what the others share with it.
+
+    registers    the register file                 launch         the packets that start a kernel
+    packets      the family of the compute queue's packets
+    copy, fence  packets of the copy engine        scratch_unit   bytes that TMPRING_SIZE.WAVESIZE counts
+    code_padding bytes behind a program's code that the instruction prefetch may read
+    """
+    registers: RegisterFile = GFX11
+    packets: type[Packet] = pm4.Pm4
+    launch: type[Struct] = Launch
+    release: type[Packet] = pm4.ReleaseMem
+    copy: type[Packet] = sdma.CopyLinear
+    fence: type[Packet] = sdma.Fence
+    scratch_unit = 256
+    code_padding = 256
+    # open drivers set a program's privilege bit on gfx11 under KFD; why is not documented, and nobody has
+    # tried this driver on a card without it
+    extra_rsrc1 = GFX11.COMPUTE_PGM_RSRC1.word(PRIV=1)
+
+    def __init__(self, card: Card):
+        self.card = card
+
+    def initiator(self, wave32: bool) -> int:
+        """The COMPUTE_DISPATCH_INITIATOR word of a launch."""
+        return self.registers.COMPUTE_DISPATCH_INITIATOR.word(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1,
+                                                              CS_W32_EN=wave32)
+
+    def with_lds(self, rsrc2: int, local_bytes: int) -> int:
+        """RSRC2 with LDS_SIZE, which the descriptor leaves 0: in units of 512 bytes."""
+        return rsrc2 | self.registers.COMPUTE_PGM_RSRC2.word(LDS_SIZE=-(-local_bytes // 512))
+
+    def scratch(self, lane_bytes: int, lanes: int) -> tuple[int, int]:
+        """(COMPUTE_TMPRING_SIZE word, bytes of memory it needs) for waves of `lanes` times `lane_bytes`.
+
+        WAVES counts those of a shader engine from gfx11 on (ROCr, FillComputeTmpRingSize_Gfx11).
+        """
+        wave = -(-lane_bytes * lanes // self.scratch_unit)
+        per_engine = self.card.compute_units // self.card.engines * self.card.scratch_slots
+        waves = min(per_engine, MOST_SCRATCH_WAVES)
+        word = self.registers.COMPUTE_TMPRING_SIZE.word(WAVES=waves, WAVESIZE=wave)
+        return word, waves * self.card.engines * self.card.xccs * wave * self.scratch_unit
+
+    def acquire(self, emit: Callable, everything: bool) -> None:
+        """Invalidate caches before what follows. everything: also the L2, for what others have written."""
+        emit(pm4.AcquireMem, gli_inv=everything, glk_inv=1, glv_inv=1, gl1_inv=1, gl2_inv=everything,
+             gl2_wb=everything, glm_inv=everything, glm_wb=everything)
+
+    def interrupt_id(self, event_id: int) -> int:
+        """What an interrupt carries: the KFD event's id."""
+        return event_id
+
+    @property
+    def write_back(self) -> dict[str, int]:
+        """Fields of `release` that make results visible to the host and to other engines."""
+        return dict(gl2_wb=1, glm_wb=1, glk_wb=1)
+
+
+class Gfx12(Generation):
+    """gfx1200 and gfx1201. Linux 6.12 sends the cache bits of gfx11, some of whose caches are gone."""
+    registers = GFX12
+    copy = sdma.CopyLinearGfx12
+    extra_rsrc1 = 0
+
+
+class Gfx9(Generation):
+    """gfx942: 64 lanes a wave, eight compute dies. Other forms of ACQUIRE_MEM and RELEASE_MEM.
+
+    A PM4 queue runs on one die, the first, so this uses an eighth of an MI300X; AQL queues would use all.
+    """
+    registers = GFX9
+    packets = pm4.Pm4Gfx9
+    launch = LaunchGfx9
+    release = pm4.ReleaseMemGfx9
+    copy = sdma.CopyLinearGfx9
+    fence = sdma.FenceGfx9
+    scratch_unit = 1024
+    extra_rsrc1 = 0
+
+    def initiator(self, wave32: bool) -> int:
+        return self.registers.COMPUTE_DISPATCH_INITIATOR.word(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1)
+
+    def scratch(self, lane_bytes: int, lanes: int) -> tuple[int, int]:
+        """Before gfx11 WAVES counts those of the whole die."""
+        wave = -(-lane_bytes * lanes // self.scratch_unit)
+        waves = min(self.card.compute_units * self.card.scratch_slots, MOST_SCRATCH_WAVES)
+        word = self.registers.COMPUTE_TMPRING_SIZE.word(WAVES=waves, WAVESIZE=wave)
+        return word, waves * self.card.xccs * wave * self.scratch_unit
+
+    def acquire(self, emit: Callable, everything: bool) -> None:
+        emit(pm4.AcquireMemGfx9, tcl1=1, sh_kcache=1, sh_icache=everything, tc=everything, tc_wb=everything)
+
+    def interrupt_id(self, event_id: int) -> int:
+        """Linux sends 0 on GFX9, and looks through the event page for slots that were written."""
+        return 0
+
+    @property
+    def write_back(self) -> dict[str, int]:
+        return dict(tc_wb=1, tc=1)
+
+
+GENERATIONS = {9: Gfx9, 11: Generation, 12: Gfx12}
+
+
+def generation_of(card: Card) -> Generation:
+    """Chosen by the graphics IP's major version; `find_cards` lets no other pass."""
+    return GENERATIONS[card.version[0]](card)

@@ -77,13 +77,17 @@ def test_json_is_an_object_a_line(capsys, monkeypatch):
 
 def test_a_file_holds_bytes_or_with_hex_digits(capsys, tmp_path):
     (tmp_path / "fence.bin").write_bytes(FENCE)
-    (tmp_path / "fence.txt").write_text(", ".join(f"0x{FENCE[i:i + 4].hex()}" for i in range(0, 32, 4)))
+    dwords = struct.unpack("<8I", FENCE)
+    (tmp_path / "fence.txt").write_text(", ".join(map(hex, dwords)))
     assert decode.main(["--kind", "pm4", str(tmp_path / "fence.bin")]) == 0
     assert decode.main(["--kind", "pm4", "--hex", str(tmp_path / "fence.txt")]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first == second
     assert decode.main(["--kind", "pm4", str(tmp_path / "absent")]) == 2
     assert "No such file" in capsys.readouterr().err
+    (tmp_path / "fence.txt").write_text("0x1ffffffff")
+    assert decode.main(["--kind", "pm4", "--hex", str(tmp_path / "fence.txt")]) == 2
+    assert "int too big" in capsys.readouterr().err
 
 
 def test_generations_differ():

@@ -37,14 +37,16 @@ def record(item: Found | Lost) -> dict:
 
 
 def read(source: str, as_hex: bool) -> bytes:
-    """The buffer: a file's bytes, or hexadecimal digits from a file or, with "-", from standard input.
+    """The buffer: a file's bytes, or hexadecimal text from a file or, with "-", from standard input.
 
-    Digits may stand in groups, with 0x or without. ValueError for text that is no hexadecimal.
+    Bare digits are bytes in their order, in groups of any length; 0x1234 is a dword. ValueError for other
+    text.
     """
     if source != "-" and not as_hex:
         return Path(source).read_bytes()
     words = (sys.stdin.read() if source == "-" else Path(source).read_text()).replace(",", " ").split()
-    return b"".join(bytes.fromhex(word.removeprefix("0x")) for word in words)
+    return b"".join(int(word, 16).to_bytes(4, "little") if word.startswith("0x") else bytes.fromhex(word)
+                    for word in words)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,14 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         help="AMD graphics generation; default 11")
     parser.add_argument("--class", dest="compute_class", type=lambda text: int(text, 0), default=0xcbc0,
                         help="NVIDIA compute class; default 0xcbc0, Hopper")
-    parser.add_argument("--hex", action="store_true", help="FILE is text: hexadecimal bytes")
+    parser.add_argument("--hex", action="store_true",
+                        help="FILE is text: bytes as digits, or dwords as 0x...")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("file", nargs="?", default="-", metavar="FILE",
                         help="default: hexadecimal on standard input")
     options = parser.parse_args(arguments)
     try:
         data = read(options.file, options.hex)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         print(f"tiny decode: {options.file}: {error}", file=sys.stderr)
         return 2
     decoder, by_generation = KINDS[options.kind]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiny import config
 from tiny.autogen.generator import libclang, sets_amd, sets_linux, sets_metal, sets_nv, sets_nv_class
 from tiny.autogen.generator.build import Built, build
 from tiny.autogen.generator.manifest import HeaderSet
@@ -86,6 +87,8 @@ def generate(wanted_sets: Sequence[HeaderSet], folder: Path, check: bool) -> Run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the generator; the exit status: 0 done, 1 the committed modules differ, 2 a package or header is
+    missing."""
     parser = argparse.ArgumentParser(prog="python -m tiny.autogen",
                                      description="Generate tiny's bindings from header packages.")
     parser.add_argument("sets", nargs="*", metavar="SET",
@@ -95,12 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="only sets whose packages are small")
     parser.add_argument("--keep", metavar="FOLDER", type=Path, help="keep downloads there and use them again")
     parser.add_argument("--libclang", metavar="FILE",
-                        help="the libclang to use; default: the newest one found")
+                        help="the libclang to use; default: LIBCLANG, or the newest one found")
     options = parser.parse_args(arguments)
     wanted_sets = chosen(options.sets, options.small)
     start = time.perf_counter()
     try:
-        library = libclang.load(options.libclang)
+        library = libclang.load(options.libclang or config.current().libclang)
         print(f"libclang {library.major}: {library.path}")
         with tempfile.TemporaryDirectory(prefix="tiny-bindings-") as temporary:
             run = generate(wanted_sets, options.keep or Path(temporary), options.check)

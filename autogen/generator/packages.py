@@ -54,6 +54,7 @@ class Unpacked:
 
 @dataclass(frozen=True)
 class _Archive:
+    """One line of the machine's apt sources: the key that signs it may be unnamed."""
     uri: str
     suites: tuple[str, ...]
     signed_by: str

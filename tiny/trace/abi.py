@@ -62,6 +62,7 @@ def diff(old_version: str, new_version: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status: 0 done, 2 for a version that no recorded layout covers."""
     parser = argparse.ArgumentParser(prog="python -m tiny abi", description=__doc__.partition(": ")[2])
     parser.add_argument("--diff", nargs=2, required=True, metavar="VERSION",
                         help=f"two driver versions or branches; recorded: {', '.join(_recorded())}")

@@ -192,7 +192,7 @@ class Abacus(device.Device):
 
 
 dialects.register(dialects.Dialect("abacus", render))
-device.register(device.DeviceKind("ABACUS", Abacus, "abacus", "an example, one number at a time"))
+device.register(device.DeviceKind("ABACUS", Abacus, "an example, one number at a time"))
 
 if __name__ == "__main__":
     a = Tensor([[1.0, 2.0], [3.0, 4.0]], device="ABACUS")

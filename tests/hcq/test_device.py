@@ -1,4 +1,7 @@
 """Names of devices, the table of kinds, and what an opened device tells about itself."""
+import subprocess
+import sys
+
 import pytest
 
 from tiny.config import Context
@@ -53,7 +56,7 @@ def test_a_kind_that_is_not_built_is_one_clear_error(monkeypatch):
 def test_describe_tries_every_kind(monkeypatch):
     def broken(number):
         raise DeviceUnavailable("no card found; plug one in")
-    kind = device.DeviceKind("BROKEN", broken, "c", "a broken card")
+    kind = device.DeviceKind("BROKEN", broken, "a broken card")
     monkeypatch.setitem(device._kinds, "BROKEN", kind)
     monkeypatch.setitem(device.NOT_BUILT, "OTHER", "Other company's cards")
     found = {status.name: status for status in device.describe()}
@@ -153,3 +156,10 @@ def test_calls_go_through_the_installed_provider():
         remove()
     assert provider.maps >= 4 and io.installed() is not provider
     opened.close()
+
+
+def test_a_kind_is_loaded_when_its_device_is_asked_for():
+    code = ("import sys, tiny; print(sum(name.startswith(('tiny.hcq.cpu', 'tiny.hcq.amd', 'tiny.autogen'))"
+            " for name in sys.modules)); tiny.Device['CPU']; print('tiny.hcq.cpu.device' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["0", "True"], done.stderr

@@ -4,8 +4,9 @@
     from tiny.hcq.queue import Slot
     from tiny.toolchain import Source
 
-    cpu = device.open("CPU") source = Source("scale", '''void scale(const unsigned long *args, unsigned long
-    begin, unsigned long end) {
+    cpu = device.open("CPU")
+    source = Source("scale", '''
+    void scale(const unsigned long *args, unsigned long begin, unsigned long end) {
         float *x = (float *)args[0];
         for (unsigned long g = begin; g < end; g++) x[g] *= args[1];
     }''')
@@ -22,8 +23,9 @@
     print(buffer.host().cast("f")[0])
 """
 from tiny.hcq import device
-from tiny.hcq.amd.device import AMD
-from tiny.hcq.cpu.device import CPU
+from tiny.hcq.device import DeviceKind
 
-device.register(CPU)
-device.register(AMD)
+device.register(DeviceKind("CPU", "tiny.hcq.cpu.device:CpuDevice",
+                           "this machine's cores, through native worker threads"))
+device.register(DeviceKind("AMD", "tiny.hcq.amd.device:AmdDevice",
+                           "gfx11, gfx12 and gfx942 cards through /dev/kfd"))

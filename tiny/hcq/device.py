@@ -3,7 +3,9 @@
     device = open("CPU")            # one object per name, opened at first use
     for status in describe(): ...   # every kind: does it open, why not, what to do
 """
+import abc
 import difflib
+import importlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ from tiny.target import Target
 from tiny.toolchain import Source
 
 
-class Device:
+class Device(abc.ABC):
     """An opened device; a subclass gives the parts that differ. Safe between threads.
 
     name       canonical: CPU, or CPU:1 for the second       target     what it can do
@@ -57,42 +59,42 @@ class Device:
         """Write bytes to the start of a buffer that no command uses now."""
         self.io.view(buffer.address, len(data))[:] = data
 
+    @abc.abstractmethod
     def compile(self, sources: Sequence[Source]) -> list[bytes]:
         """Object code for each source, from the disk cache or the compiler. CompileError for a bad one."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def load(self, object_code: bytes, entry: str) -> Program:
         """The function `entry` of the object code, in the device's memory; unmapped with the last
         reference.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def queue(self) -> Recorder:
         """A recorder of commands for this device."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def submit(self, template: Template, values: Sequence[int]) -> int:
         """See Template.submit."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
         """Wait until the timeline reaches `point`, by default until everything submitted has finished.
 
         timeout_ms: None for TIMEOUT_MS. WaitTimeout when it passes, CommandError when a command failed.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def settle(self, point: int) -> None:
         """Wait until the commands up to `point` have finished or were dropped; their memory is free then."""
-        raise NotImplementedError
 
     def reset(self) -> None:
         """Drop what was submitted and has not finished, also a kernel that never ends; who waits gets an
         error.
 
-        Buffers and programs stay. DeviceError if the device could not be brought back.
+        Buffers and programs stay. DeviceError if the device could not be brought back, or has no reset.
         """
-        raise NotImplementedError
+        raise DeviceError(f"{self.name} has no reset; end this process and start again")
 
     def close(self) -> None:
         """Stop the device's threads; it must not be used any more."""
@@ -105,14 +107,21 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class DeviceKind:
-    """A kind of device. open: number of the card -> Device, raising DeviceUnavailable with the way out.
+    """A kind of device.
 
-    dialect: the dialect of tiny.render that speaks to it.
+    device: number of the card -> Device, raising DeviceUnavailable with the way out; or where that is, as
+    "module:name", so that a kind's module is loaded when a device of the kind is first opened.
     """
     name: str
-    open: Callable[[int], Device]
-    dialect: str
+    device: Callable[[int], Device] | str
     doc: str
+
+    def open(self, number: int) -> Device:
+        """The card with that number; a new Device each time."""
+        if not isinstance(self.device, str):
+            return self.device(number)
+        module, _, name = self.device.partition(":")
+        return getattr(importlib.import_module(module), name)(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +135,12 @@ class DeviceStatus:
     target: Target | None = None
 
 
-NOT_BUILT = {"AMD": "gfx11 and gfx12 cards through /dev/kfd", "NV": "NVIDIA cards through /dev/nvidiactl",
-             "METAL": "Apple's GPUs"}
+NOT_BUILT = {"NV": "NVIDIA cards through /dev/nvidiactl", "METAL": "Apple's GPUs"}
 OTHER_NAMES = {"CUDA": "NV", "NVIDIA": "NV", "HIP": "AMD", "ROCM": "AMD", "MPS": "METAL", "CLANG": "CPU",
                "LLVM": "CPU", "GPU": "NV or AMD", "HOST": "CPU"}
 _kinds: dict[str, DeviceKind] = {}
 _opened: dict[str, Device] = {}
 _lock = threading.Lock()
-
-
 _preparations: list[Callable[[str], None]] = []
 
 
@@ -148,11 +154,6 @@ def register(kind: DeviceKind) -> None:
     """Add a kind of device to those that `open` knows."""
     _kinds[kind.name] = kind
     NOT_BUILT.pop(kind.name, None)
-
-
-def kinds() -> list[DeviceKind]:
-    """The kinds that are built."""
-    return list(_kinds.values())
 
 
 def canonical(name: str | None = None) -> str:

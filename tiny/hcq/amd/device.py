@@ -20,7 +20,7 @@ from tiny.hcq.amd.program import CODE_ALIGNMENT, AmdProgram, CodeImage
 from tiny.hcq.amd.queues import ComputeQueue, CopyQueue
 from tiny.hcq.amd.recorder import AmdRecorder, AmdTemplate, Instance
 from tiny.hcq.amd.transfers import Transfers
-from tiny.hcq.device import Device, DeviceKind
+from tiny.hcq.device import Device
 from tiny.hcq.errors import DeviceError
 from tiny.hcq.memory import Allocator, Buffer
 from tiny.hcq.timeline import Timeline
@@ -391,6 +391,3 @@ class _Image:
         self.base = topology.rounded(self.buffer.address, CODE_ALIGNMENT)
         self.content = self.code.link(self.base)
         self.buffer.initialize(bytes(self.base - self.buffer.address) + self.content)
-
-
-AMD = DeviceKind("AMD", AmdDevice, "amdgcn", "gfx11, gfx12 and gfx942 cards through /dev/kfd")

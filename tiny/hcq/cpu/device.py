@@ -14,7 +14,7 @@ from tiny.hcq.cpu.engine import RING_BYTES, Engine, ErrorCode, WaitResult
 from tiny.hcq.cpu.loader import MACHINES, Image
 from tiny.hcq.cpu.packets import Command, Execute, ProgramRecord, c_header
 from tiny.hcq.cpu.recorder import CpuRecorder
-from tiny.hcq.device import Device, DeviceKind
+from tiny.hcq.device import Device
 from tiny.hcq.errors import CommandError, DeviceError, DeviceUnavailable, KernelFault, WaitTimeout
 from tiny.hcq.memory import Allocator
 from tiny.hcq.queue import Program, Template
@@ -259,6 +259,3 @@ def worker_source() -> str:
 def _shorten(command: Command | None) -> str:
     text = "none, the ring is empty" if command is None else str(command)
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "...)"
-
-
-CPU = DeviceKind("CPU", CpuDevice, "c", "this machine's cores, through native worker threads")

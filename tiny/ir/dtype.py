@@ -1,4 +1,5 @@
 """Element types, how they mix, and how a Python value becomes one of them."""
+import functools
 import math
 import struct
 from dataclasses import dataclass
@@ -94,16 +95,8 @@ class dtypes:
     index = DType("index", "x", 64)          # sizes and positions: 32 or 64 bits once bounds are known
     void = DType("void", "v", 0)              # of a node that gives no value, such as a store
 
-    char, uchar, short, ushort, int, uint, long, ulong = (
-        int8,
-        uint8,
-        int16,
-        uint16,
-        int32,
-        uint32,
-        int64,
-        uint64,
-    )
+    char, short, int, long = int8, int16, int32, int64
+    uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
     half, float, double = float16, float32, float64
 
     fp8s = (fp8e4m3, fp8e5m2)
@@ -141,9 +134,8 @@ class dtypes:
             return dtypes.default_int if -(2**31) <= value < 2**31 else dtypes.int64
         if isinstance(value, float):
             return dtypes.default_float
-        raise TypeError(
-            f"dtypes.from_py: {value!r} of type {type(value).__name__} is not a bool, int or float"
-        )
+        raise TypeError(f"dtypes.from_py: {value!r} of type {type(value).__name__} is not a bool, int or "
+                        "float")
 
     @staticmethod
     def finfo(dtype: DType) -> "tuple[int, int]":
@@ -152,9 +144,8 @@ class dtypes:
 
 
 # -- promotion -----------------------------------------------------------------------------------------------
-# The smallest type that holds both, where one exists; two 16-bit floats of different make meet in float32,
-# and
-# uint64 with a signed type in float32, as the table of api names has it.
+# The next wider types of each, narrow types first. Two types meet in the first one above both: 16-bit floats
+# of different make in float32, and uint64 with a signed type in float32 too.
 _PARENTS = {
     dtypes.bool: (dtypes.int8, dtypes.uint8),
     dtypes.int8: (dtypes.int16,),
@@ -172,49 +163,23 @@ _PARENTS = {
     dtypes.float32: (dtypes.float64,),
     dtypes.float64: (),
 }
-_RANK = {
-    dtype: rank
-    for rank, dtype in enumerate(
-        (
-            dtypes.bool,
-            dtypes.int8,
-            dtypes.uint8,
-            dtypes.int16,
-            dtypes.uint16,
-            dtypes.int32,
-            dtypes.uint32,
-            dtypes.int64,
-            dtypes.uint64,
-            dtypes.fp8e4m3,
-            dtypes.fp8e5m2,
-            dtypes.float16,
-            dtypes.bfloat16,
-            dtypes.float32,
-            dtypes.float64,
-        )
-    )
-}
+_RANK = {dtype: rank for rank, dtype in enumerate(_PARENTS)}
+_ANCESTORS: dict[DType, set[DType]] = {}
+for _dtype in reversed(_PARENTS):
+    _ANCESTORS[_dtype] = {_dtype}.union(*(_ANCESTORS[parent] for parent in _PARENTS[_dtype]))
 
 
-def _ancestors(dtype: DType) -> set[DType]:
-    return {dtype}.union(*(_ancestors(parent) for parent in _PARENTS[dtype]))
-
-
-_LEAST_UPPER: dict[tuple[DType, DType], DType] = {}
-for _a in _PARENTS:
-    for _b in _PARENTS:
-        _common = _ancestors(_a) & _ancestors(_b)
-        if _a.is_integer and _b.is_integer and all(dtype.is_float for dtype in _common):
-            _common = {dtypes.default_float}  # uint64 with a signed type: no integer holds both
-        _LEAST_UPPER[_a, _b] = min(_common, key=_RANK.__getitem__)
+@functools.cache
+def _meet(a: DType, b: DType) -> DType:
+    common = _ANCESTORS[a] & _ANCESTORS[b]
+    if a.is_integer and b.is_integer and all(dtype.is_float for dtype in common):
+        return dtypes.default_float             # uint64 with a signed type: no integer holds both
+    return min(common, key=_RANK.__getitem__)
 
 
 def least_upper(*types: DType) -> DType:
     """The type in which values of all `types` meet in arithmetic."""
-    result = types[0]
-    for other in types[1:]:
-        result = _LEAST_UPPER[result, other]
-    return result
+    return functools.reduce(_meet, types)
 
 
 def sum_dtype(dtype: DType) -> DType:

@@ -12,28 +12,16 @@ _pack_double = struct.Struct("<d").pack
 class Node:
     """One operation. Immutable and interned: equal nodes are the same object, so compare with `is`.
 
-    op     row of ir.ops                  shape   tuple of int | Node (tensor level), () once scalar, (n,) for
-    n lanes
-    dtype  DType of one element           src     operands, a tuple of Node
-    arg    op's static data, hashable     device  name of the device the data lives on, None if it may be
-    anywhere
+    op      row of ir.ops                shape   tuple of int | Node (tensor level), () scalar, (n,) n lanes
+    dtype   DType of one element         src     operands, a tuple of Node
+    arg     op's static data, hashable   device  where the data lives, by name; None if it may be anywhere
 
     The table of nodes holds them weakly: a node lives as long as a tensor, a plan or another node refers to
     it. Safe between threads: two threads that make the same node get the same object. Arithmetic operators on
     index nodes (sizes, positions) are defined in `ir.integer`, which simplifies as it builds.
     """
-    __slots__ = (
-        "op",
-        "dtype",
-        "src",
-        "arg",
-        "shape",
-        "device",
-        "_bounds",
-        "_linear",
-        "_order",
-        "__weakref__",
-    )
+    __slots__ = ("op", "dtype", "src", "arg", "shape", "device", "_bounds", "_linear", "_order",
+                 "__weakref__")
 
     def __new__(cls, op: Op, dtype: DType | None = None, src: tuple = (), arg=None) -> "Node":
         if op.dtype is not ops.asked:

@@ -19,6 +19,11 @@ _set = object.__setattr__
 _PYTHON_OPERATOR = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.IDIV: "//", ops.MOD: "%"}
 
 
+def as_node(value: Integer) -> Node:
+    """A symbolic integer as a node, also when it is a plain int."""
+    return value if isinstance(value, Node) else const(value, dtypes.index)
+
+
 # -- order and linear form -----------------------------------------------------------------------------------
 def _order(node: Node) -> tuple:
     """A key that sorts atoms the same way in every process: by structure, never by address."""
@@ -179,9 +184,9 @@ def floor_divide(a: Integer, b: Integer) -> Integer:
         (atom, coefficient), = rest.items()
         if coefficient == 1 and atom.op is ops.IDIV and atom.src[1].op is ops.CONST:
             return add(whole, floor_divide(atom.src[0], atom.src[1].arg * b))
-    blocks = _drop_small(constant, rest, b)
-    if blocks is not None:
-        return add(whole, blocks)
+    apart = _apart(constant, rest, b)
+    if apart is not None:
+        return add(whole, floor_divide(apart[0], b))
     larger = {atom: c // b for atom, c in rest.items() if not -b < c < b}
     if larger:                                              # floor((q*b + r) * x / b) = q*x + floor(r*x / b)
         smaller = {atom: c % b if atom in larger else c for atom, c in rest.items()}
@@ -189,18 +194,16 @@ def floor_divide(a: Integer, b: Integer) -> Integer:
     return add(whole, Node(ops.IDIV, None, (_build(constant, rest), const(b, dtypes.index))))
 
 
-def _drop_small(constant: int, rest: dict[Node, int], divisor: int) -> Integer | None:
-    """floor((g*x + r) / d) = floor(g*x / d) where g divides d and r, all small terms together, stays in 0 ...
-    g-1.
+def _apart(constant: int, rest: dict[Node, int], divisor: int) -> tuple[Integer, Integer] | None:
+    """(g*x, r) of g*x + r where g divides the divisor and r, all small terms together, stays in 0 ... g-1;
+    then floor((g*x + r) / d) = floor(g*x / d) and (g*x + r) % d = g*x % d + r. None if there is no such g.
     """
-    for g in sorted({math.gcd(c, divisor) for c in rest.values()}, reverse=True):
-        if g == 1:
-            return None
+    for g in sorted({math.gcd(c, divisor) for c in rest.values()} - {1}, reverse=True):
         large = {atom: c for atom, c in rest.items() if c % g == 0}
         small = {atom: c for atom, c in rest.items() if c % g}
         low, high = _range(constant % g, small)
         if small and 0 <= low and high < g:
-            return floor_divide(_build(constant - constant % g, large), divisor)
+            return _build(constant - constant % g, large), _build(constant % g, small)
     return None
 
 
@@ -227,14 +230,9 @@ def modulo(a: Integer, b: Integer) -> Integer:
         nested = atom.op is ops.MOD and atom.src[1].op is ops.CONST
         if coefficient == 1 and nested and atom.src[1].arg % b == 0:
             return modulo(atom.src[0], b)
-    for g in sorted({math.gcd(c, b) for c in rest.values()}, reverse=True):
-        if g == 1:
-            break
-        large = {atom: c for atom, c in rest.items() if c % g == 0}
-        small = {atom: c for atom, c in rest.items() if c % g}
-        low, high = _range(constant % g, small)
-        if small and 0 <= low and high < g:
-            return add(modulo(_build(constant - constant % g, large), b), _build(constant % g, small))
+    apart = _apart(constant, rest, b)
+    if apart is not None:
+        return add(modulo(apart[0], b), apart[1])
     reduced = {atom: c % b for atom, c in rest.items()}
     return Node(ops.MOD, None, (_build(constant, reduced), const(b, dtypes.index)))
 
@@ -374,13 +372,29 @@ def _certainly_negative(difference: Integer) -> bool:
     return False
 
 
+def maximum(a: Integer, b: Integer) -> Integer:
+    """The larger of two integers."""
+    if less(a, b) is True:
+        return b
+    if less(b, a) is True or equal(a, b):
+        return a
+    return Node(ops.MAX, None, (as_node(a), as_node(b)))
+
+
+def minimum(a: Integer, b: Integer) -> Integer:
+    """The smaller of two integers."""
+    if less(a, b) is True:
+        return a
+    if less(b, a) is True or equal(a, b):
+        return b
+    return Node(ops.MIN, None, (as_node(a), as_node(b)))
+
+
 def prod(sizes: Iterable[Integer]) -> Integer:
     """The product of sizes, 1 of none."""
     result: Integer = 1
     for size in sizes:
-        result = (
-            multiply(result, size) if isinstance(size, Node) or isinstance(result, Node) else result * size
-        )
+        result = multiply(result, size)
     return result
 
 
@@ -397,16 +411,13 @@ def substitute(value: Integer, replacements: dict[Node, Integer]) -> Integer:
 
 
 def _rebuild(node: Node, src: Sequence[Integer]) -> Integer:
-    if node.op in COUNTERS or node.dtype is not dtypes.index:
+    if node.op in COUNTERS or node.op is ops.BIND or node.dtype is not dtypes.index:
         return node
     if all(a is b for a, b in zip(src, node.src, strict=True)):
-        return node if node.op is not ops.BIND else node
+        return node
     if node.op in ARITHMETIC:
         return ARITHMETIC[node.op](*src)
-    if node.op is ops.BIND:
-        return node
-    lifted = tuple(map(as_node, src))
-    return Node(node.op, node.dtype, lifted, node.arg)
+    return Node(node.op, node.dtype, tuple(map(as_node, src)), node.arg)
 
 
 def unbound(value: Integer) -> Integer:
@@ -465,33 +476,6 @@ def compile_function(values: Sequence[Integer], variables: Sequence[Node]) -> Ca
     names = {variable: f"v{number}" for number, variable in enumerate(variables)}
     body = "".join(f"{expression(value, names)}, " for value in values)
     return eval(f"lambda {', '.join(names.values())}: ({body})", {"max": max, "min": min})
-
-
-def as_node(value: Integer) -> Node:
-    """A symbolic integer as a node, also when it is a plain int."""
-    return value if isinstance(value, Node) else const(value, dtypes.index)
-
-
-def maximum(a: Integer, b: Integer) -> Integer:
-    """The larger of two integers."""
-    if less(a, b) is True:
-        return b
-    if less(b, a) is True or equal(a, b):
-        return a
-    if not isinstance(a, Node) and not isinstance(b, Node):
-        return max(a, b)
-    return Node(ops.MAX, None, (as_node(a), as_node(b)))
-
-
-def minimum(a: Integer, b: Integer) -> Integer:
-    """The smaller of two integers."""
-    if less(a, b) is True:
-        return a
-    if less(b, a) is True or equal(a, b):
-        return b
-    if not isinstance(a, Node) and not isinstance(b, Node):
-        return min(a, b)
-    return Node(ops.MIN, None, (as_node(a), as_node(b)))
 
 
 ARITHMETIC = {

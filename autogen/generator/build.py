@@ -33,7 +33,7 @@ class Built:
     digest)."""
     text: str
     records: list[Record]
-    hashes: dict[str, str]
+    hashes: dict[tuple[str, str], str]
     source: Source
     constants: dict[str, int]
 
@@ -152,7 +152,7 @@ def _files(wanted: HeaderSet) -> dict[str, list[str]]:
     return files
 
 
-def _hashes(wanted: HeaderSet, folders: Mapping[str, Unpacked], source: Source) -> dict[str, str]:
+def _hashes(wanted: HeaderSet, folders: Mapping[str, Unpacked], source: Source) -> dict[tuple[str, str], str]:
     """sha256 of the listed headers and of everything they include from the packages."""
     files = {path.resolve() for path in source.paths}
     if source.text.strip():
@@ -164,5 +164,5 @@ def _hashes(wanted: HeaderSet, folders: Mapping[str, Unpacked], source: Source) 
         for file in sorted(files):
             if file.is_relative_to(root):
                 digest = hashlib.sha256(file.read_bytes()).hexdigest()
-                hashes[f"{package.key}/{file.relative_to(root)}"] = digest
+                hashes[package.key, str(file.relative_to(root))] = digest
     return hashes

@@ -1,19 +1,19 @@
 """The command line of the generator, and the record of versions and hashes beside the generated modules."""
 import argparse
 import difflib
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tiny import config
 from tiny.autogen.generator import libclang, sets_amd, sets_linux, sets_metal, sets_nv, sets_nv_class
 from tiny.autogen.generator.build import Built, build
 from tiny.autogen.generator.manifest import HeaderSet
-from tiny.autogen.generator.packages import PackageError, Packages, Unpacked
+from tiny.autogen.generator.packages import PackageError, Packages
+from tiny.autogen.generator.record import Record
 
 HERE = Path(__file__).resolve().parent.parent
 RECORD = HERE / "manifest.json"
@@ -23,10 +23,9 @@ SETS: tuple[HeaderSet, ...] = (*sets_linux.SETS, *sets_amd.SETS, *sets_nv.SETS, 
 
 @dataclass
 class Run:
-    """What one run saw: the entries for manifest.json, and the lines that `--check` complains with."""
-    entries: dict[str, dict]
-    differences: list[str]
-    notes: list[str]
+    """What one run saw: the record for manifest.json, and the lines that `--check` complains with."""
+    record: Record = field(default_factory=Record)
+    differences: list[str] = field(default_factory=list)
 
 
 def chosen(names: Sequence[str], small: bool) -> list[HeaderSet]:
@@ -40,16 +39,8 @@ def chosen(names: Sequence[str], small: bool) -> list[HeaderSet]:
     return [known[name] for name in names or known if not small or known[name].small]
 
 
-def entry(wanted: HeaderSet, built: Built, folders: dict[str, Unpacked]) -> dict:
-    """One set's part of manifest.json."""
-    packages = {p.key: {"package": p.name, "kind": p.kind, "suite": p.suite,
-                        "version": folders[p.key].version,
-                        "bytes": folders[p.key].size} for p in wanted.packages}
-    return {"packages": packages, "headers": built.hashes}
-
-
-def compare(wanted: HeaderSet, built: Built, found: dict, recorded: dict, run: Run) -> None:
-    """Note where a regenerated set differs from the committed one. A package's newer version alone is no
+def compare(wanted: HeaderSet, built: Built, recorded: Record, run: Run) -> None:
+    """Note where a regenerated set differs from the committed one. A newer package with the same files is no
     difference."""
     module = HERE / f"{wanted.module}.py"
     old = module.read_text() if module.exists() else ""
@@ -57,28 +48,21 @@ def compare(wanted: HeaderSet, built: Built, found: dict, recorded: dict, run: R
         lines = difflib.unified_diff(old.splitlines(), built.text.splitlines(), f"{module.name} (committed)",
                                      f"{module.name} (from the headers)", n=0, lineterm="")
         run.differences += [line[:200] for line in list(lines)[:20]]
-    before = recorded.get(wanted.module, {"headers": {}, "packages": {}})
-    for path in sorted(before["headers"].keys() | found["headers"].keys()):
-        if before["headers"].get(path) != found["headers"].get(path):
-            run.differences.append(f"{wanted.module}: {path} is not the file recorded in manifest.json")
-    for key, package in found["packages"].items():
-        was = before["packages"].get(key, {}).get("version")
-        if was not in (None, package["version"]):
-            run.notes.append(f"{wanted.module}: {key} is now {package['version']}, recorded {was}")
+    run.differences += [f"{wanted.module}: {file} is not the file recorded in manifest.json"
+                        for file in recorded.changed(built.hashes)]
 
 
 def generate(wanted_sets: Sequence[HeaderSet], folder: Path, check: bool) -> Run:
     """Regenerate sets into this package's folder, or with `check` only compare."""
-    recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    packages, run = Packages(folder), Run({}, [], [])
+    packages, run, recorded = Packages(folder), Run(), Record.read(RECORD)
     packages.bring([package for wanted in wanted_sets for package in wanted.packages])
     for wanted in wanted_sets:
         start = time.perf_counter()
         folders = packages.bring(wanted.packages)
         built = build(wanted, folders, folder / "links")
-        found = run.entries[wanted.module] = entry(wanted, built, folders)
+        run.record.add(wanted, folders, built.hashes)
         if check:
-            compare(wanted, built, found, recorded, run)
+            compare(wanted, built, recorded, run)
         else:
             (HERE / f"{wanted.module}.py").write_text(built.text)
         print(f"{wanted.module}: {len(built.text) // 1024} KiB, {len(built.records)} structs, "
@@ -115,18 +99,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(run: Run, check: bool, seconds: float) -> int:
     """Print what the run did; write manifest.json unless checking. Returns the exit status."""
-    packages = {key: package for found in run.entries.values() for key, package in found["packages"].items()}
-    for key, package in sorted(packages.items()):
+    recorded = Record.read(RECORD)
+    for key, package in sorted(run.record.packages.items()):
         print(f"{key}: {package['version']}, {package['bytes'] / 1e6:.1f} MB")
-    print(f"{len(run.entries)} sets from {len(packages)} packages, "
-          f"{sum(p['bytes'] for p in packages.values()) / 1e6:.0f} MB, in {seconds:.0f} s")
-    for note in run.notes:
-        print(f"note: {note}")
+    print(f"{len(run.record.sets)} sets from {len(run.record.packages)} packages, "
+          f"{sum(p['bytes'] for p in run.record.packages.values()) / 1e6:.0f} MB, in {seconds:.0f} s")
+    for line in run.record.newer(recorded):
+        print(f"note: {line}")
     if not check:
-        recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
         known = [wanted.module for wanted in SETS]
-        merged = {name: entry for name, entry in sorted((recorded | run.entries).items()) if name in known}
-        RECORD.write_text(json.dumps(merged, indent=1) + "\n")
+        if set(run.record.sets) != set(known):                # of some sets only: the others stay as they are
+            run.record = recorded.merged(run.record)
+        run.record.write(RECORD, known)
         return 0
     for line in run.differences:
         print(line, file=sys.stderr)

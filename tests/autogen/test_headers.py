@@ -3,7 +3,6 @@ text.
 
 The sets with small packages run in CI; the others belong to `make test-oracles`.
 """
-import json
 import os
 import shutil
 
@@ -13,6 +12,7 @@ from tests.autogen import agreement
 from tiny.autogen.generator import command, libclang
 from tiny.autogen.generator.build import build
 from tiny.autogen.generator.packages import PackageError, Packages
+from tiny.autogen.generator.record import Record
 
 SMALL = [wanted for wanted in command.SETS if wanted.small]
 LARGE = [wanted for wanted in command.SETS if not wanted.small]
@@ -23,8 +23,7 @@ def disagreements(sets, folder) -> list[str]:
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         pytest.skip("header packages come through apt, which this machine lacks")
     libclang.load()
-    packages, recorded, run = Packages(folder), json.loads(command.RECORD.read_text()), command.Run({}, [],
-                                                                                                    [])
+    packages, recorded, run = Packages(folder), Record.read(command.RECORD), command.Run()
     try:
         packages.bring([package for wanted in sets for package in wanted.packages])
     except PackageError as error:
@@ -34,7 +33,7 @@ def disagreements(sets, folder) -> list[str]:
     for wanted in sets:
         folders = packages.bring(wanted.packages)
         built = build(wanted, folders, folder / "links")
-        command.compare(wanted, built, command.entry(wanted, built, folders), recorded, run)
+        command.compare(wanted, built, recorded, run)
         run.differences += agreement.layouts(wanted, built)
         if wanted.language == "c" and (built.records or built.constants):
             run.differences += agreement.compiled(built, folder)

@@ -11,7 +11,7 @@ from tiny.hcq import device as devices
 from tiny.hcq.queue import Program
 from tiny.ir import ops
 from tiny.ir.algebra import algebra
-from tiny.ir.dtype import DType
+from tiny.ir.dtype import DType, dtypes
 from tiny.ir.integer import Integer, expression
 from tiny.ir.node import Node, toposort
 from tiny.ir.rewrite import rewrite
@@ -89,7 +89,7 @@ class Prepared:
 
 def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) -> Prepared:
     """Schedule, lower and render one kernel. plain: loops as they come, without the heuristics."""
-    merged = merge_axes(dataclasses.replace(kernel, value=rewrite(kernel.value, algebra)))
+    merged = merge_axes(dataclasses.replace(kernel, value=_simplified(kernel.value)))
     schedule = plain_schedule(merged) if plain else _choose(merged, target)
     lowered = lower(merged, schedule, decompose)
     if config.current().check:
@@ -100,6 +100,12 @@ def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) 
     threads = () if lowered.threads == 1 else (lowered.threads,)
     source = render(name, lowered.instructions, pointer_types(kernel, pointers), variables, *threads)
     return Prepared(name, source, merged, schedule, variables, lowered.groups, lowered.threads)
+
+
+def _simplified(value: Node) -> Node:
+    """The value by the rules of algebra; positions keep the form that ir.integer gave them."""
+    positions = {node: node for node in toposort(value) if node.dtype is dtypes.index}
+    return rewrite(value, algebra, positions)
 
 
 def instructions(one: Compiled) -> list[Node]:
@@ -152,4 +158,3 @@ def kernel_name(kernel: Kernel) -> str:
 def _size_name(axis: Node) -> str:
     size = axis.src[0]
     return str(size.arg) if size.op is ops.CONST else "".join(ch for ch in expression(size) if ch.isalnum())
-

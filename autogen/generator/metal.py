@@ -88,6 +88,14 @@ def messages(source, patterns: Sequence[str]) -> dict[str, tuple]:
     return {pattern: rows[pattern] for pattern in patterns}
 
 
+def _is_wanted(enum: Cursor, patterns: Sequence[str]) -> bool:
+    """Flags (_MTL_OPTIONS) are enumerations without a name, whose members begin with it."""
+    if "(" not in enum.spelling and enum.spelling:
+        return enum.spelling in patterns
+    first = next(enum.get_children(), None)
+    return first is not None and any(re.match(rf"{pattern}(?=[A-Z])", first.spelling) for pattern in patterns)
+
+
 def enumerations(source, patterns: Sequence[str]) -> dict[str, int]:
     """constants of Metal's enumerations, by Apple's names"""
     unit = libclang.parse(source.text, source.includes, language="c++")
@@ -97,9 +105,13 @@ def enumerations(source, patterns: Sequence[str]) -> dict[str, int]:
         cursor = pending.pop(0)
         if cursor.kind in (CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC):
             pending += list(cursor.get_children())
-        elif cursor.kind == CursorKind.ENUM_DECL and any(re.fullmatch(p, cursor.spelling) for p in patterns):
+        elif cursor.kind == CursorKind.ENUM_DECL and _is_wanted(cursor, patterns):
             found |= {f"{cursor.semantic_parent.spelling}{child.spelling}": child.enum_value
                       for child in cursor.get_children() if child.kind == CursorKind.ENUM_CONSTANT_DECL}
+    missing = [pattern for pattern in patterns
+               if not any(re.match(rf"(MTL|NS){pattern}", name) for name in found)]
+    if missing:
+        raise HeaderError(f"metal-cpp has no enumeration {', '.join(missing)}; correct the manifest")
     return found
 
 

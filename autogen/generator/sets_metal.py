@@ -48,7 +48,8 @@ _MESSAGES = {
     "String": ("UTF8String",),
     "Error": ("localizedDescription", "code", "domain"),
 }
-_ENUMS = (r"ResourceOptions", r"StorageMode", r"HazardTrackingMode", r"CPUCacheMode", r"CommandBufferStatus",
+# MTLResourceOptions has no name in C++: its first member is named instead
+_ENUMS = (r"ResourceCPUCacheMode", r"StorageMode", r"HazardTrackingMode", r"CPUCacheMode", r"CommandBufferStatus",
           r"CommandBufferError", r"GPUFamily", r"ResourceUsage", r"DispatchType", r"BarrierScope",
           r"IndirectCommandType",
           r"LanguageVersion", r"MathMode", r"PipelineOption", r"LibraryError")

@@ -51,6 +51,11 @@ def test_inline_qmd_methods_are_neighbours():
     assert (packet.method, packet.values) == (0x318, (0, 0x0100_0000, 1, 2))
 
 
+def test_a_method_without_a_form_is_called_by_its_table():
+    packet = push.call(methods.COMPUTE.INVALIDATE_SAMPLER_CACHE, methods.COMPUTE_SUBCHANNEL, LINES=1, TAG=5)
+    assert (packet.method, packet.subchannel, packet.values) == (0x1330, 1, (1 | 5 << 4,))
+
+
 @pytest.mark.parametrize("header", [nv_class_c56f, nv_class_c86f], ids=["c56f", "c86f"])
 def test_headers_and_ring_entries_stand_where_the_class_says(header):
     rows = header.METHODS

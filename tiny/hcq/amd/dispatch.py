@@ -17,38 +17,53 @@ class SetProgram(SetShReg, register=sh(GFX11.COMPUTE_PGM_LO), dwords=4):
 
 
 class SetResources(SetShReg, register=sh(GFX11.COMPUTE_PGM_RSRC1), dwords=4):
-    """The two resource words of a kernel descriptor, LDS size filled in."""
+    """The two resource words of a kernel descriptor, LDS size filled in.
+
+    Source: gc_11_0_0_offset.h, regCOMPUTE_PGM_RSRC1.
+    """
     values = None
     rsrc1 = u32(2)
     rsrc2 = u32(3)
 
 
 class SetResources3(SetShReg, register=sh(GFX11.COMPUTE_PGM_RSRC3), dwords=3):
-    """The third resource word, GFX10 and later."""
+    """The third resource word, GFX10 and later. Source: gc_11_0_0_offset.h, regCOMPUTE_PGM_RSRC3."""
     values = None
     rsrc3 = u32(2)
 
 
 class SetResources3Gfx9(SetShReg, register=sh(GFX9.COMPUTE_PGM_RSRC3), dwords=3):
-    """The third resource word of gfx942, which stands elsewhere."""
+    """The third resource word of gfx942, which stands elsewhere.
+
+    Source: gc_9_4_3_offset.h, regCOMPUTE_PGM_RSRC3.
+    """
     values = None
     rsrc3 = u32(2)
 
 
 class SetScratchBase(SetShReg, register=sh(GFX11.COMPUTE_DISPATCH_SCRATCH_BASE_LO), dwords=4):
-    """Where scratch memory of all waves starts: 256-byte aligned."""
+    """Where scratch memory of all waves starts: 256-byte aligned.
+
+    Source: gc_11_0_0_offset.h, regCOMPUTE_DISPATCH_SCRATCH_BASE_LO.
+    """
     values = None
     scratch = span(2 * 32, 40, unit=256)
 
 
 class SetScratchSize(SetShReg, register=sh(GFX11.COMPUTE_TMPRING_SIZE), dwords=3):
-    """A COMPUTE_TMPRING_SIZE word of the generation: its fields differ in width and unit."""
+    """A COMPUTE_TMPRING_SIZE word of the generation: its fields differ in width and unit.
+
+    Source: gc_11_0_0_offset.h, regCOMPUTE_TMPRING_SIZE.
+    """
     values = None
     tmpring_size = u32(2)
 
 
 class SetRestart(SetShReg, register=sh(GFX11.COMPUTE_RESTART_X), dwords=5):
-    """Where a preempted dispatch goes on: 0 for a new one."""
+    """Where a preempted dispatch goes on: 0 for a new one.
+
+    Source: gc_11_0_0_offset.h, regCOMPUTE_RESTART_X.
+    """
     values = None
     restart_x = u32(2)
     restart_y = u32(3)
@@ -56,13 +71,19 @@ class SetRestart(SetShReg, register=sh(GFX11.COMPUTE_RESTART_X), dwords=5):
 
 
 class SetKernarg(SetShReg, register=sh(GFX11.COMPUTE_USER_DATA_0), dwords=4):
-    """User data 0 and 1, which arrive in s[0:1]: the address of the kernel's arguments."""
+    """User data 0 and 1, which arrive in s[0:1]: the address of the kernel's arguments.
+
+    Source: gc_11_0_0_offset.h, regCOMPUTE_USER_DATA_0.
+    """
     values = None
     kernarg = u64(2)
 
 
 class SetLimits(SetShReg, register=sh(GFX11.COMPUTE_RESOURCE_LIMITS), dwords=3):
-    """A COMPUTE_RESOURCE_LIMITS word; 0 sets no limit."""
+    """A COMPUTE_RESOURCE_LIMITS word; 0 sets no limit.
+
+    Source: gc_11_0_0_offset.h, regCOMPUTE_RESOURCE_LIMITS.
+    """
     values = None
     limits = u32(2)
 

@@ -12,7 +12,10 @@ from tiny.hcq.nv.push import Incrementing
 
 
 class CopySemaphore(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.SET_SEMAPHORE_A.offset, dwords=4):
-    """What the next launch releases: SET_SEMAPHORE_A, _B and _PAYLOAD."""
+    """What the next launch releases: SET_SEMAPHORE_A, _B and _PAYLOAD.
+
+    Source: clc8b5.h, NVC8B5_SET_SEMAPHORE_A.
+    """
     values = None
     address = high_first(1, 57)
     payload = u32(3)
@@ -20,7 +23,7 @@ class CopySemaphore(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.SET_SE
 
 class CopySemaphoreAmpere(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.SET_SEMAPHORE_A.offset,
                           dwords=4):
-    """As CopySemaphore."""
+    """As CopySemaphore. Source: clc6b5.h, NVC6B5_SET_SEMAPHORE_A."""
     values = None
     address = high_first(1, 49)
     payload = u32(3)
@@ -28,6 +31,8 @@ class CopySemaphoreAmpere(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.
 
 class CopyLines(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.OFFSET_IN_UPPER.offset, dwords=9):
     """What to copy: OFFSET_IN_UPPER to LINE_COUNT. One line of nbytes, or with multi_line `lines` of them at
+
+    Source: clc8b5.h, NVC8B5_OFFSET_IN_UPPER.
     pitches."""
     values = None
     source = high_first(1, 57)
@@ -39,7 +44,7 @@ class CopyLines(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.OFFSET_IN_
 
 
 class CopyLinesAmpere(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.OFFSET_IN_UPPER.offset, dwords=9):
-    """As CopyLines."""
+    """As CopyLines. Source: clc6b5.h, NVC6B5_OFFSET_IN_UPPER."""
     values = None
     source = high_first(1, 49)
     destination = high_first(3, 49)

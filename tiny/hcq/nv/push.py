@@ -6,7 +6,7 @@ Sources: clc56f.h and clc86f.h of NVIDIA's open kernel module, kernel-open/nvidi
 import enum
 
 from tiny.autogen import nv_class_c86f
-from tiny.hcq.layout import Packet, Struct, bits, length, tail, u32, u64
+from tiny.hcq.layout import Packet, Register, Struct, bits, length, tail, u32, u64
 from tiny.hcq.nv.methods import HOST
 
 _DMA = nv_class_c86f.METHODS
@@ -56,7 +56,8 @@ class Push(Packet, key="form"):
 
 class Nop(Push, form=0, method=0, subchannel=0, dwords=1):
     """A zero dword. Other words with 0 in the top bits are an older form of header, which tiny never
-    writes."""
+    writes. Source: clc56f.h, NVC56F_DMA_NOP.
+    """
 
 
 class Incrementing(Push, form=_DMA["DMA_INCR"][2]["OPCODE"][2]["VALUE"], dwords=1):
@@ -85,6 +86,12 @@ class Immediate(Push, form=_DMA["DMA_IMMD"][2]["OPCODE"][2]["VALUE"], dwords=1):
 
 class EndSegment(Push, form=_DMA["DMA_ENDSEG"][2]["OPCODE"][2]["VALUE"], dwords=1):
     """Ends the push buffer before its length. Source: clc56f.h, NVC56F_DMA_ENDSEG_OPCODE."""
+
+
+def call(register: type[Register], subchannel: int = 0, **fields) -> Incrementing:
+    """One method by its table, for those that have no form: `call(COMPUTE.INVALIDATE_SAMPLER_CACHE, 1,
+    LINES=0)`."""
+    return Incrementing(method=register.offset, subchannel=subchannel, values=(register.word(**fields),))
 
 
 # -- host methods --------------------------------------------------------------------------------------------

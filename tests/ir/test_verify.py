@@ -5,7 +5,7 @@ from tests.numpy_alu import leaf
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node, const
-from tiny.ir.verify import FLAT, KERNEL, TENSOR, VerifyError, checked, stage, verify, verify_instructions
+from tiny.ir.verify import FLAT, KERNEL, TENSOR, VerifyError, verify, verify_instructions
 
 F32, I32, INDEX = dtypes.float32, dtypes.int32, dtypes.index
 X = leaf("x", F32)
@@ -108,16 +108,3 @@ def test_a_flat_list_is_decomposed(op, dtype, target, message):
     x = leaf("x", dtype)
     with pytest.raises(VerifyError, match=message):
         verify_instructions([x, Node(op, target, (x,) * op.operands)])
-
-
-# -- stages -----------------------------------------------------------------------------------------
-def test_a_stage_checks_both_ends():
-    @stage(takes=TENSOR, gives=KERNEL)
-    def lower(root, result):
-        return result
-    assert lower.takes is TENSOR and lower.gives is KERNEL
-    assert checked(lower)(TENSOR_LEAF, X) is X
-    with pytest.raises(VerifyError, match="tensor level: POINTER"):
-        checked(lower)(X, X)
-    with pytest.raises(VerifyError, match="kernel level: PARAM"):
-        checked(lower)(TENSOR_LEAF, TENSOR_LEAF)

@@ -1,15 +1,12 @@
 """Check that a graph is what a stage may take: rows of its level only, each with the operands its row asks
 for.
 
-A stage declares what it takes and what it gives:
+    verify(roots, TENSOR)                   # what scheduling takes
+    verify(kernel.value, KERNEL)            # what it gives, and lowering takes
+    verify_instructions(lowered)            # what a dialect takes
 
-    @stage(takes=TENSOR, gives=KERNEL)
-    def fuse(root): ...
-
-`checked(fuse)` is the same function with both ends verified; tests run the stages so. Cycles need no check: a
-node is made after its operands and never changes.
+CHECK=1 does all three. Cycles need no check: a node is made after its operands and never changes.
 """
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -102,10 +99,9 @@ def _reshape(node: Node) -> str | None:
 
 def _expand(node: Node) -> str | None:
     before, after = node.src[0].shape, node.shape
-    if len(before) != len(after) or any(b is not a and b != a and b != 1 for b,
-                                        a in zip(before, after, strict=True)):
-        return f"{before} does not grow to {after}"
-    return None
+    fits = len(before) == len(after) and all(
+        b is a or b == a or b == 1 for b, a in zip(before, after, strict=True))
+    return None if fits else f"{before} does not grow to {after}"
 
 
 def _permute(node: Node) -> str | None:
@@ -182,11 +178,9 @@ OPENERS = (ops.GROUP, ops.ITEM, ops.LOOP, ops.IF)
 _CHECKS: dict[Op, Callable[[Node], str | None]] = {
     ops.CONST: _constant, ops.CAST: _flag, ops.IDIV: _flag, ops.MOD: _flag, ops.BITCAST: _bitcast,
     ops.RESHAPE: _reshape, ops.EXPAND: _expand, ops.PERMUTE: _permute, ops.SHRINK: _shrink,
-    ops.REDUCE: _reduced,
-    ops.SCAN: _reduced, ops.LOAD: _load, ops.STORE: _store, ops.ACCUMULATE: _accumulate, ops.RANGE: _count,
-    ops.GROUP: _count, ops.ITEM: _count, ops.LOOP: _count, ops.IF: lambda node: _gate(node.src[0]),
-    ops.END: _end,
-    ops.SET: _set,
+    ops.REDUCE: _reduced, ops.SCAN: _reduced, ops.LOAD: _load, ops.STORE: _store,
+    ops.ACCUMULATE: _accumulate, ops.RANGE: _count, ops.GROUP: _count, ops.ITEM: _count, ops.LOOP: _count,
+    ops.IF: lambda node: _gate(node.src[0]), ops.END: _end, ops.SET: _set,
 }
 
 
@@ -244,25 +238,3 @@ def _not_basic(node: Node) -> str | None:
     if row in (ops.MAX, ops.MIN) and source.is_float:
         return "floats are compared and chosen, for the sake of NaN"
     return None
-
-
-# -- stages -----------------------------------------------------------------------------------------
-def stage(takes: Level, gives: Level) -> Callable[[Callable], Callable]:
-    """Decorator: declare what a function takes, as its first argument, and what it gives; nothing is checked
-    yet.
-    """
-    def declare(function: Callable) -> Callable:
-        function.takes, function.gives = takes, gives
-        return function
-    return declare
-
-
-def checked(function: Callable) -> Callable:
-    """A declared stage with its first argument and its result verified at each call."""
-    @functools.wraps(function)
-    def wrapper(roots, *arguments, **keywords):
-        verify(roots, function.takes)
-        result = function(roots, *arguments, **keywords)
-        verify(result, function.gives)
-        return result
-    return wrapper

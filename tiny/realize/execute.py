@@ -11,6 +11,7 @@ from tiny.hcq.queue import Slot, Template
 from tiny.ir import ops
 from tiny.ir.integer import bindings, compile_function, evaluate, prod, substitute
 from tiny.ir.node import Node
+from tiny.ir.verify import TENSOR, verify
 from tiny.realize import report
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.program import Compiled, compile_kernels
@@ -33,7 +34,6 @@ class Prepared:
     group_counts: list                                       # symbolic group counts, in slot order
     count_groups: object                                     # their function of the variables
     template: Template | None = None
-    users: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -68,6 +68,8 @@ def prepare(
     )
     prepared = _plans.get(key)
     if prepared is None:
+        if config.current().check:
+            verify(roots, TENSOR)
         plan = make_plan(roots, order, writable, max(opened.target.max_buffers - 1, 1))
         compiled = compile_kernels([(step.kernel, len(step.places)) for step in plan.steps], device)
         outputs = sorted(

@@ -15,7 +15,7 @@ from tiny.ir.dtype import DType, dtypes
 from tiny.ir.integer import Integer, expression
 from tiny.ir.node import Node, toposort
 from tiny.ir.rewrite import rewrite
-from tiny.ir.verify import verify_instructions
+from tiny.ir.verify import KERNEL, verify, verify_instructions
 from tiny.realize.counters import GlobalCounters
 from tiny.render import dialects
 from tiny.render.decompose import decompose
@@ -93,6 +93,7 @@ def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) 
     schedule = plain_schedule(merged) if plain else _choose(merged, target)
     lowered = lower(merged, schedule, decompose)
     if config.current().check:
+        verify([part for part in (merged.value, merged.gate) if part is not None], KERNEL)
         verify_instructions(lowered.instructions)
     variables = tuple(sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg))
     name = kernel_name(merged)

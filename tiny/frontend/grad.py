@@ -46,6 +46,11 @@ from tiny.ir.dtype import accumulator_dtype, dtypes
 from tiny.ir.integer import prod
 from tiny.ir.node import Node, const
 
+
+class GradientError(RuntimeError):
+    """There is no gradient through an operation as it was used; the text says which, and the way round it."""
+
+
 Rule = Callable[[Node, Node], tuple[Node | None, ...]]
 vjp: dict[ops.Op, Rule] = {}
 
@@ -236,7 +241,7 @@ def _running_product_tail(x: Node, g: Node, axis: int) -> Node:
     """
     size = x.shape[axis]
     if isinstance(size, Node):
-        raise NotImplementedError("gradient of cumprod: the axis has a symbolic size; use a fixed one")
+        raise GradientError("gradient of cumprod: the axis has a symbolic size; use a fixed one")
     factor, reach = shift(x, axis, -1), 1
     while reach < size:
         g = contiguous(add(g, multiply(factor, shift(g, axis, -reach))))
@@ -252,7 +257,7 @@ def _running_extreme(n: Node, g: Node, axis: int) -> Node:
     came_from = scan(ops.MAX, keep_where(equal(x, n), here), axis)
     inner, count = prod(shape[axis + 1:]), prod(shape)
     if isinstance(count, Node):
-        raise NotImplementedError("gradient of cummax, cummin: an axis has a symbolic size; use fixed ones")
+        raise GradientError("gradient of cummax, cummin: an axis has a symbolic size; use fixed ones")
     steps_forward = reshape(subtract(came_from, here), (count,))
     target = add(iota(count), multiply(steps_forward, const(inner, here.dtype)))
     return reshape(scatter(zeros((count,), g.dtype), target, reshape(g, (count,)), ops.ADD), shape)
@@ -325,8 +330,8 @@ def _assign(n: Node, g: Node) -> tuple[Node | None, Node]:
     part = g
     for row, arg in chain:
         if row not in (ops.RESHAPE, ops.PERMUTE, ops.SHRINK, ops.FLIP, ops.PAD):
-            raise NotImplementedError(f"gradient of a write through {row.name}: a place may have been "
-                                      "written twice; write to the original tensor instead")
+            raise GradientError(f"gradient of a write through {row.name}: a place may have been "
+                                "written twice; write to the original tensor instead")
         part = Node(row, None, (part,), arg)
     return Node(ops.ASSIGN, None, (g, zeros(value.shape, g.dtype)), n.arg), part
 
@@ -342,7 +347,7 @@ def gradient(root: Node, cotangent: Node, targets: Sequence[Node]) -> list[Node 
 
     cotangent: a node of root's dtype and shape, or a scalar for the same number everywhere. Targets may be
     leaves or nodes in between. Only nodes that lie on a way from root to a target are looked at.
-    Raises TypeError when root is not floating, NotImplementedError when a node on the way has no derivative.
+    Raises TypeError when root is not floating, GradientError when a node on the way has no derivative.
     """
     if not root.dtype.is_float:
         raise TypeError(f"gradient: the result is {root.dtype.name}, which has no slope; cast it first")
@@ -372,7 +377,7 @@ def _parts(node: Node, g: Node) -> Iterable[tuple[Node, Node | None]]:
     if node.op is ops.BUFFER:
         return ((origin(node), g),)
     if node.op not in vjp:
-        raise NotImplementedError(f"gradient: {node.op.name} has no derivative; detach() its operands")
+        raise GradientError(f"gradient: {node.op.name} has no derivative; detach() its operands")
     return zip(node.src, vjp[node.op](node, g), strict=True)
 
 

@@ -14,8 +14,10 @@ from tiny.ir.dtype import accumulator_dtype, least_upper
 
 
 class Optimizer:
-    """What all optimisers have in common; a subclass gives `_update`.
+    """What all optimisers have in common.
 
+    A subclass gives `_update(number, param, grad, lr)`, all at least float32: the new value of parameter
+    `number`, and the tensors of its state that changed.
     params: floating tensors; those with requires_grad=False and others are passed over, so a model's
     `get_parameters` can be given as it is. device, fused: accepted for compatibility; a step is always one
     submission.
@@ -74,10 +76,6 @@ class Optimizer:
     def _advance(self) -> list[Tensor]:
         """Change what all parameters share, once a step; the tensors that changed."""
         return []
-
-    def _update(self, number: int, param: Tensor, grad: Tensor, lr: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """(new value of parameter `number`, state that changed)"""
-        raise NotImplementedError
 
     def _zeros(self) -> list[Tensor]:
         """State of zeros for every parameter."""

@@ -41,7 +41,8 @@ class KfdError(DeviceError, OSError):
     def __init__(self, call: str, number: int, asked: str):
         name = errno.errorcode.get(number, str(number))
         reason = REASONS.get((call, number)) or REASONS.get(("", number)) or os.strerror(number)
-        super().__init__(number, f"{PATH}: {call} failed with {name}: {reason} ({asked})")
+        # the next class in line is RuntimeError, which does not set errno
+        OSError.__init__(self, number, f"{PATH}: {call} failed with {name}: {reason} ({asked})")
 
     def __str__(self) -> str:
         return self.strerror

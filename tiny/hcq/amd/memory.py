@@ -18,6 +18,7 @@ from tiny.hcq.errors import DeviceError
 
 NO_ACCESS, NO_RESERVE = 0, 0x4000                           # PROT_NONE, MAP_NORESERVE: mman(2)
 HUGE = 2 << 20                                              # alignment that lets the GPU use large pages
+GUARD = PAGE                                                # addresses behind each object, never mapped
 ACCESS = (kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE
           | kfd.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
 UNCACHED = kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED
@@ -116,7 +117,7 @@ class CardMemory:
         try:
             handle, offset = self.kfd.allocate(self.card.gpu_id, address, size, flags)
         except KfdError:
-            self.io.munmap(address, size)
+            self.io.munmap(address, size + GUARD)
             raise
         mapping = Mapping(handle, address, size, flags)
         try:
@@ -125,15 +126,18 @@ class CardMemory:
             self._show(mapping, [self.card.gpu_id])
         except OSError:
             self.kfd.free(handle)
-            self.io.munmap(address, size)
+            self.io.munmap(address, size + GUARD)
             raise
         with self.space.lock:
             self.space.add(mapping)
         return mapping
 
     def _reserve(self, size: int) -> int:
-        """Addresses that nothing else of this process gets; large ones start on a large page."""
+        """Addresses that nothing else of this process gets, and GUARD behind them that nothing is mapped at,
+        so that kernels fault there. Large ones start on a large page.
+        """
         flags = io.PRIVATE | io.ANONYMOUS | NO_RESERVE
+        size += GUARD
         if size < HUGE:
             return self.io.mmap(size, NO_ACCESS, flags)
         start = self.io.mmap(size + HUGE, NO_ACCESS, flags)
@@ -198,7 +202,7 @@ class CardMemory:
             self.kfd.unmap(mapping.handle, sorted(mapping.gpu_ids))
         self.kfd.free(mapping.handle)
         if mapping.reserved:
-            self.io.munmap(mapping.address, mapping.size)
+            self.io.munmap(mapping.address, mapping.size + GUARD)
 
     def free_at(self, address: int, size: int) -> None:
         """As `free`, for an Allocator, which knows addresses only."""

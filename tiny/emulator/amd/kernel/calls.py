@@ -4,6 +4,7 @@ A call's argument is a struct of tiny.autogen.kfd_6_12. As in the kernel, a shor
 and a longer one cut: only the number of the request counts. KernelError carries the errno.
 """
 import errno
+import itertools
 import time
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from tiny.emulator.amd.kernel import queues
 from tiny.emulator.amd.kernel.cards import PAGE
 from tiny.emulator.amd.kernel.events import KernelError
 from tiny.emulator.amd.kernel.memory import MemoryObject, make_pages, place_pages
+from tiny.emulator.amd.kernel.topology import SYSTEM_MEMORY
 
 ffi = kfd.ffi
 CALLS: dict[int, tuple[str, Callable]] = {}                  # number -> (struct's name, function)
@@ -22,6 +24,8 @@ TYPES = (
     kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL,
     kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP,
 )
+HOST_TYPES = (kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT, kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
+SYSTEM_LIMIT = SYSTEM_MEMORY // 16 * 15  # amdgpu_amdkfd_gpuvm.c, amdgpu_amdkfd_gpuvm_init_mem_limits
 LDS_APERTURE, SCRATCH_APERTURE = 1 << 48, 2 << 48  # kfd_flat_memory.c, gfx9 and later
 GPUVM_BASE, GPUVM_LIMIT = 0x1000, (1 << 47) - 1
 CLOCK_HZ = 100_000_000  # of the GPU's counter
@@ -142,10 +146,7 @@ def alloc_memory(driver, args) -> None:
     if client_memory and not args.mmap_offset:
         raise KernelError(errno.EINVAL, "ALLOC_MEMORY_OF_GPU: USERPTR without the address, in mmap_offset")
     size = -(-args.size // PAGE) * PAGE
-    if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM and gpu.vram_used + size > gpu.card.vram:
-        raise KernelError(
-            errno.ENOMEM, f"ALLOC_MEMORY_OF_GPU: {size} bytes; {gpu.vram_used} of {gpu.card.vram} are used"
-        )
+    _check_room(driver, gpu, kind, size, args.flags)
     fd = (
         -1
         if client_memory
@@ -157,8 +158,23 @@ def alloc_memory(driver, args) -> None:
     memory = driver.memory[handle] = MemoryObject(handle, args.gpu_id, args.va_addr, size, args.flags, fd)
     if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
         gpu.vram_used += size
+    elif kind in HOST_TYPES:
+        driver.system_used += size
     args.handle = handle
     args.mmap_offset = args.mmap_offset if client_memory else driver.mmap_offset(memory, gpu, kind)
+
+
+def _check_room(driver, gpu, kind: int, size: int, flags: int) -> None:
+    """Refuse what does not fit, and video memory that the host can reach where the BAR is small."""
+    if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
+        if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC and not gpu.card.large_bar:
+            raise KernelError(errno.EINVAL, "ALLOC_MEMORY_OF_GPU: PUBLIC video memory, and a small BAR")
+        if gpu.vram_used + size > gpu.card.vram:
+            raise KernelError(errno.ENOMEM, f"ALLOC_MEMORY_OF_GPU: {size} bytes; {gpu.vram_used} of "
+                                            f"{gpu.card.vram} are used")
+    elif kind in HOST_TYPES and driver.system_used + size > SYSTEM_LIMIT:
+        raise KernelError(errno.ENOMEM, f"ALLOC_MEMORY_OF_GPU: {size} bytes; {driver.system_used} of "
+                                        f"{SYSTEM_LIMIT} bytes of host memory are used")
 
 
 @call(kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU, "free_memory_of_gpu")
@@ -217,12 +233,12 @@ def available_memory(driver, args) -> None:
 def create_queue(driver, args) -> None:
     queues.check_properties(args)
     gpu = driver.gpu(args.gpu_id, "CREATE_QUEUE")
-    if len(driver.queues) >= queues.MOST_QUEUES:
-        raise KernelError(errno.ENOSPC, f"CREATE_QUEUE: a process has {queues.MOST_QUEUES} queues at most")
+    mine = [queue for queue in driver.queues.values() if queue.gpu_id == args.gpu_id]
+    queues.check_count(args.queue_type, [queue.type for queue in mine], gpu.card)
     buffers = queues.acquire_buffers(args, gpu.card, gpu.table)
-    taken = {queue.doorbell for queue in driver.queues.values() if queue.gpu_id == args.gpu_id}
+    taken = {queue.doorbell for queue in mine}
     doorbell = queues.doorbell_for(args.queue_type, taken)
-    number = next(n for n in range(queues.MOST_QUEUES) if n not in driver.queues)
+    number = next(n for n in itertools.count() if n not in driver.queues)
     queue = queues.Queue(
         number,
         args.gpu_id,

@@ -12,7 +12,7 @@ class Card:
     simd_per_cu     SIMD units of a compute unit; engines: shader engines of one XCC; arrays: shader arrays of
     an engine
     vgpr_per_cu     register file of a compute unit, for the save area of a queue
-    waves_per_simd  waves that fit on a SIMD
+    waves_per_simd  waves that fit on a SIMD; large_bar: the host can map all of the video memory
     """
     name: str
     marketing: str
@@ -29,6 +29,7 @@ class Card:
     sdma_engines: int
     clock_mhz: int
     xccs: int = 1
+    large_bar: bool = True
 
     @property
     def major(self) -> int:

@@ -24,6 +24,7 @@ KFD_PATH = "/dev/kfd"
 TYPE_SHIFT, GPU_SHIFT = 62, 46                               # of mmap offsets, kfd_priv.h, KFD_MMAP_*
 MMIO_TYPE, DOORBELL_TYPE = 0, 3
 IOCTL_MAGIC = ord("K")
+SLEEPING = {kfd.AMDKFD_IOC_WAIT_EVENTS & 0xFF}               # calls that others must not wait for
 ffi = kfd.ffi
 
 
@@ -70,6 +71,7 @@ class EmulatedRadeon(io.Provider):
         self.queues: dict[int, Queue] = {}
         self.events = Events()
         self.runtime_enabled = False
+        self.system_used = 0                                 # bytes of host memory that cards may reach
         self._kfd_fds: set[int] = set()
         self._offsets: dict[int, MemoryObject] = {}
         self._engines: dict[int, Engine] = {}
@@ -119,9 +121,14 @@ class EmulatedRadeon(io.Provider):
         args = ffi.new(struct + " *")
         size = min(len(argument), ffi.sizeof(struct))
         ffi.memmove(args, bytes(argument[:size]), size)
-        with self._lock:
-            function(self, args)
-        argument[:size] = ffi.buffer(args)[:size]
+        try:
+            if number in SLEEPING:
+                function(self, args)
+            else:
+                with self._lock:
+                    function(self, args)
+        finally:                                             # also after a failure, as the kernel does
+            argument[:size] = ffi.buffer(args)[:size]
 
     def mmap(self, size: int, protection: int = io.READ | io.WRITE, flags: int = io.PRIVATE | io.ANONYMOUS,
              fd: int = -1, offset: int = 0, address: int = 0) -> int:
@@ -185,6 +192,8 @@ class EmulatedRadeon(io.Provider):
         self._offsets = {offset: held for offset, held in self._offsets.items() if held is not memory}
         if memory.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
             self.gpus[memory.gpu_id].vram_used -= memory.size
+        elif memory.flags & (kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT | kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR):
+            self.system_used -= memory.size
         if memory.fd >= 0 and memory.fd != self.gpus[memory.gpu_id].doorbells.fd:
             os.close(memory.fd)
 

@@ -13,7 +13,8 @@ from tiny.emulator.amd.kernel.memory import MemoryObject, PageTable
 
 DOORBELL_SLICE = 2 * PAGE  # of a process on one card: 1024 doorbells of 8 bytes
 SDMA_DOORBELLS = 0x100                                       # doorbells from here on belong to copy engines
-MOST_QUEUES = 127                                            # of a process, kfd_process_queue_manager.c
+MOST_QUEUES = 4096                                           # of a card, KFD_MAX_NUM_OF_QUEUES_PER_DEVICE
+SDMA_QUEUES = 8                                              # of a copy engine, num_sdma_queues_per_engine
 COMPUTE_TYPES = (kfd.KFD_IOC_QUEUE_TYPE_COMPUTE, kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
 SDMA_TYPES = (
     kfd.KFD_IOC_QUEUE_TYPE_SDMA,
@@ -56,6 +57,15 @@ def check_properties(args) -> None:
     for name in ("ring_base_address", "read_pointer_address", "write_pointer_address"):
         if not getattr(args, name):
             raise KernelError(errno.EFAULT, f"CREATE_QUEUE: {name} is 0")
+
+
+def check_count(kind: int, existing: list[int], card: Card) -> None:
+    """Whether a card has a queue of a type left. existing: the types of those there are."""
+    if len(existing) >= MOST_QUEUES:
+        raise KernelError(errno.EPERM, f"CREATE_QUEUE: a card has {MOST_QUEUES} queues at most")
+    most = card.sdma_engines * SDMA_QUEUES
+    if kind in SDMA_TYPES and sum(other in SDMA_TYPES for other in existing) >= most:
+        raise KernelError(errno.ENOMEM, f"CREATE_QUEUE: all {most} SDMA queues of the card are taken")
 
 
 def acquire_buffers(args, card: Card, table: PageTable) -> list[MemoryObject]:

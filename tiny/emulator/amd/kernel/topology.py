@@ -10,7 +10,7 @@ from tiny.emulator.amd.kernel.cards import Card
 ROOTS = ("/sys/devices/virtual/kfd/kfd/topology", "/sys/class/kfd/kfd/topology")
 AMD_VENDOR = 0x1002
 FIRST_RENDER_MINOR = 128
-HEAP_SYSTEM, HEAP_PUBLIC = 0, 1                              # kfd_sysfs.h, HSA_MEM_HEAP_TYPE_*
+HEAP_SYSTEM, HEAP_PUBLIC, HEAP_PRIVATE = 0, 1, 2             # kfd_sysfs.h, HSA_MEM_HEAP_TYPE_*
 LINK_PCI = 2                                                 # kfd_sysfs.h, HSA_IOLINKTYPE_PCIEXPRESS
 SYSTEM_MEMORY = 64 << 30
 # hardware ids of the IP discovery table (amdgpu's ip_discovery in sysfs): graphics, copy engine, bus
@@ -111,7 +111,9 @@ def _gpu_node(number: int, card: Card, gpus: int) -> dict[str, str]:
         f"{node}/gpu_id": f"{gpu_id_of(number)}\n",
         f"{node}/name": f"{card.name}\n",
         f"{node}/properties": _lines(values),
-        f"{node}/mem_banks/0/properties": _memory_bank(HEAP_PUBLIC, card.vram, 256),
+        f"{node}/mem_banks/0/properties": _memory_bank(
+            HEAP_PUBLIC if card.large_bar else HEAP_PRIVATE, card.vram, 256
+        ),
         f"{node}/io_links/0/properties": _link(number + 1, 0),
     }
     for cache, (level, kibibytes) in enumerate(((1, 32), (2, 6144))):

@@ -1,0 +1,220 @@
+"""Injected failures: each is an error that says what and where, and the card goes on or refuses clearly."""
+import errno
+import os
+import threading
+import time
+
+import pytest
+
+from tests.hcq.amd.conftest import copied, filled, opened
+from tiny.autogen import kfd_6_12 as kfd
+from tiny.config import Context
+from tiny.emulator.amd.kernel.cards import cards_named
+from tiny.emulator.amd.kernel.events import KernelError
+from tiny.emulator.amd.kernel.provider import EmulatedRadeon
+from tiny.hcq.amd.memory import HOST
+from tiny.hcq.errors import CommandError, DeviceError, DeviceUnavailable, WaitTimeout
+
+NOWHERE = 0xdead0000
+
+
+class Failing(EmulatedRadeon):
+    """Refuses one call with an errno, after `passed` calls of that kind."""
+
+    def __init__(self, name="", number=0, passed=0):
+        super().__init__(cards_named("gfx1100"))
+        self.request, self.number, self.left = getattr(kfd, f"AMDKFD_IOC_{name}", 0), number, passed
+
+    def ioctl(self, fd, request, argument):
+        if request == self.request:
+            self.left -= 1
+            if self.left < 0:
+                raise KernelError(self.number, "injected")
+        super().ioctl(fd, request, argument)
+
+
+def works(device):
+    """Whether a copy goes through."""
+    source, target = filled(device, bytes(range(100))), filled(device, bytes(100))
+    copied(device, target.address, source.address, 100)
+    return bytes(target.host()) == bytes(range(100))
+
+
+@pytest.mark.parametrize("call, number, passed, texts", [
+    ("GET_VERSION", errno.ENOTTY, 0, ["GET_VERSION failed with ENOTTY", "this kernel does not know"]),
+    ("ACQUIRE_VM", errno.EBUSY, 0, ["ACQUIRE_VM failed with EBUSY", "through another file", "gpu_id=0x4a10"]),
+    ("ALLOC_MEMORY_OF_GPU", errno.ENOMEM, 0, ["ALLOC_MEMORY_OF_GPU failed with ENOMEM", "size=0x8000"]),
+    ("ALLOC_MEMORY_OF_GPU", errno.EINVAL, 5, ["ALLOC_MEMORY_OF_GPU failed with EINVAL"]),
+    ("MAP_MEMORY_TO_GPU", errno.ENOMEM, 1, ["MAP_MEMORY_TO_GPU failed with ENOMEM"]),
+    ("CREATE_EVENT", errno.ENOSPC, 0, ["CREATE_EVENT failed with ENOSPC", "4096 events"]),
+    ("CREATE_QUEUE", errno.EINVAL, 0, ["CREATE_QUEUE failed with EINVAL", "ring_size=0x40000"]),
+    ("CREATE_QUEUE", errno.ENOMEM, 1, ["CREATE_QUEUE failed with ENOMEM", "no hardware queue of this kind"]),
+    ("CREATE_QUEUE", errno.EPERM, 0, ["CREATE_QUEUE failed with EPERM", "too many queues"]),
+])
+def test_a_call_that_fails_while_the_card_is_opened(call, number, passed, texts):
+    with pytest.raises(DeviceError) as error, opened(Failing(call, number, passed)):
+        pass
+    assert error.value.errno == number
+    assert all(text in str(error.value) for text in ["/dev/kfd: ", *texts])
+
+
+def test_a_driver_of_another_version_is_refused():
+    class Newer(EmulatedRadeon):
+        def ioctl(self, fd, request, argument):
+            super().ioctl(fd, request, argument)
+            if request == kfd.AMDKFD_IOC_GET_VERSION:
+                argument[0] = 2
+    with pytest.raises(DeviceUnavailable, match="/dev/kfd speaks version 2.17, this driver version 1"):
+        with opened(Newer(cards_named("gfx1100"))):
+            pass
+
+
+def test_a_copy_to_an_unmapped_address(amd):
+    source = filled(amd, bytes(100))
+    queue = amd.queue()
+    queue.copy(NOWHERE, source.address, 16)
+    point = queue.finish().submit()
+    behind = amd.queue().finish().submit()
+    with pytest.raises(CommandError) as error:
+        amd.synchronize(point)
+    for text in ("AMD copy: a memory fault in the page 0xdead0000: no memory is mapped there",
+                 "copy of 16 bytes", "it and the submissions behind it were dropped"):
+        assert text in str(error.value)
+    assert (error.value.queue, error.value.kernel) == ("AMD copy", None)
+    for dropped in (point, behind):
+        with pytest.raises(CommandError, match="0xdead0000"):
+            amd.synchronize(dropped)
+    amd.synchronize()
+    assert works(amd)
+
+
+def test_a_store_to_an_unmapped_address(amd):
+    buffer = filled(amd, bytes(8))
+    queue = amd.queue()
+    queue.signal(buffer.address, 1)
+    queue.signal(NOWHERE, 1)
+    with pytest.raises(CommandError, match="AMD compute: a memory fault in the page 0xdead0000"):
+        amd.synchronize(queue.finish().submit())
+    assert works(amd)
+
+
+def test_a_fault_just_behind_a_buffer_says_so(amd):
+    buffer = amd.allocate(1 << 20)
+    end = buffer.address + (1 << 20)
+    queue = amd.queue()
+    queue.signal(end, 1)
+    with pytest.raises(CommandError, match="it is 0 bytes behind the end of the 1048576 bytes mapped at"):
+        amd.synchronize(queue.finish().submit())
+
+
+def test_a_fault_on_one_card_leaves_the_other_alone(pair):
+    first, second = pair
+    flag = filled(second, bytes(8))
+    waiting = second.queue()
+    waiting.wait(flag.address, 1)
+    point = waiting.finish().submit()
+    queue = first.queue()
+    queue.signal(NOWHERE, 1)
+    with pytest.raises(CommandError, match="AMD compute"):
+        first.synchronize(queue.finish().submit())
+    second.io.view(flag.address, 8)[0] = 1
+    second.synchronize(point)
+    assert works(first) and works(second)
+
+
+def test_a_signal_that_is_never_written_is_a_timeout(amd):
+    before = amd.queue().finish().submit()
+    queue = amd.queue()
+    queue.wait(filled(amd, bytes(8)).address, 5)
+    point = queue.finish().submit()
+    started = time.monotonic()
+    with Context(TIMEOUT_MS=60), pytest.raises(WaitTimeout) as error:
+        amd.synchronize(point)
+    assert 0.05 < time.monotonic() - started < 5
+    assert (error.value.signal, error.value.wanted, error.value.queue) == (before, point, "AMD compute")
+    for text in (f"AMD: the queues did not reach point {point} in 60 ms",
+                 "the compute queue is at wait for 5", "TIMEOUT_MS", "reset()", "copy queue"):
+        assert text in str(error.value)
+    amd.reset()
+    with pytest.raises(DeviceError, match="dropped by reset"):
+        amd.synchronize(point)
+    assert works(amd)
+
+
+def test_a_wait_that_timed_out_may_be_continued(amd):
+    flag = filled(amd, bytes(8))
+    queue = amd.queue()
+    queue.wait(flag.address, 5)
+    point = queue.finish().submit()
+    with pytest.raises(WaitTimeout):
+        amd.synchronize(point, timeout_ms=5)
+    threading.Timer(0.05, lambda: amd.io.view(flag.address, 8).__setitem__(0, 5)).start()
+    amd.synchronize(point)
+
+
+def test_a_lost_doorbell_is_a_timeout_that_names_the_command(radeon, monkeypatch):
+    with opened(radeon) as device:
+        source, target = filled(device, bytes(100)), filled(device, bytes(100))
+        monkeypatch.setattr(radeon, "doorbell", lambda ring, position: None)
+        with Context(TIMEOUT_MS=30), pytest.raises(WaitTimeout, match="copy queue is at copy of 50 bytes"):
+            copied(device, target.address, source.address, 50)
+        monkeypatch.undo()
+        device.reset()
+        assert works(device)
+
+
+def test_a_reset_of_the_card_by_the_driver(radeon):
+    with opened(radeon) as device:
+        queue = device.queue()
+        queue.wait(filled(device, bytes(8)).address, 1)
+        point = queue.finish().submit()
+        radeon.events.signal_all(kfd.KFD_IOC_EVENT_HW_EXCEPTION, gpu_id=device.card.gpu_id, memory_lost=1,
+                                 reset_cause=kfd.KFD_HW_EXCEPTION_GPU_HANG)
+        with pytest.raises(CommandError, match="the card was reset because it hung; what was in its memory "
+                                               "is lost, at wait for 1"):
+            device.synchronize(point)
+
+
+def test_a_card_that_does_not_come_back_refuses_further_work(radeon, monkeypatch):
+    with opened(radeon) as device:
+        queue = device.queue()
+        queue.wait(filled(device, bytes(8)).address, 1)
+        queue.finish().submit()
+
+        def removed(fd, request, argument):
+            raise KernelError(errno.ENODEV, "injected")
+        monkeypatch.setattr(radeon, "ioctl", removed)
+        for use in (device.reset, device.queue, lambda: device.allocate(1), device.synchronize):
+            with pytest.raises(DeviceError, match="could not be brought back .*DESTROY_QUEUE failed with "
+                                                  "ENODEV: the card was removed"):
+                use()
+
+
+def test_new_queues_that_do_not_answer_are_noticed(radeon, monkeypatch):
+    monkeypatch.setattr("tiny.hcq.amd.device.PROBE_MS", 20)
+    with opened(radeon) as device:
+        queue = device.queue()
+        queue.wait(filled(device, bytes(8)).address, 1)
+        queue.finish().submit()
+        monkeypatch.setattr(radeon, "doorbell", lambda ring, position: None)
+        with pytest.raises(DeviceError, match="its new queues do not answer"):
+            device.reset()
+        assert device.lost is not None
+
+
+def test_a_forked_child_gets_the_drivers_refusal(amd):
+    """Devices that hcq.device opened say more; see tests/hcq/test_processes.py."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            amd.memory.allocate(4096, HOST)
+        except BaseException as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    text = os.read(read, 1000).decode()
+    assert "EBADF" in text and "before a fork" in text
+    assert works(amd)

@@ -39,3 +39,9 @@ def test_links_lead_somewhere(page):
 def test_every_setting_is_documented():
     page = (ROOT / "docs" / "environment.md").read_text()
     assert [field.name for field in fields(Config) if f"`{field.name.upper()}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page):
+    named = re.findall(r"`((?:tiny|tests|docs|examples|autogen|scripts)/[\w./]*)`", page.read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []

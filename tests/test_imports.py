@@ -32,6 +32,7 @@ MAY_IMPORT = {  # a folder, or a module of tiny/ -> what it may import
 HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each other
 HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events"}}   # and these declarations:
 DECLARATIONS = {"packets", "aql", "pm4", "registers", "sdma", "compute", "copy", "methods", "push", "qmd"}
+HOST_CODE = (["hcq", "cpu", "host"], ["hcq", "cpu", "loader"])   # the emulator's translated kernels run there
 SCHEDULE_FOR_RENDER = {"kernel", "loops"}                   # a kernel and its loops: data that lowering reads
 LAZY_IMPORTS = {"__main__.py"}  # the command line loads what the command needs, no more
 SOURCES = sorted((ROOT / "tiny").rglob("*.py"))
@@ -73,6 +74,7 @@ def forbidden(path: Path, dotted: str) -> str | None:
         if target == "schedule" and part == "render" and names[2] not in SCHEDULE_FOR_RENDER:
             return f"render may import of schedule only {sorted(SCHEDULE_FOR_RENDER)}"
         declared = len(names) > 3 and names[2] in HCQ_ISLANDS and names[3] in DECLARATIONS
+        declared |= part == "emulator" and names[1:4] in HOST_CODE
         others = HCQ_FOR_OTHERS.get(part)
         if target == "hcq" and others and names[2] not in others and not declared:
             return f"{part} may import of hcq only {sorted(others)} and packet declarations"

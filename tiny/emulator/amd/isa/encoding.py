@@ -1,0 +1,42 @@
+"""What the encodings of all families share: how tables of numbers are written, and modifiers that take a
+word of their own.
+"""
+
+from tiny.hcq.layout import Struct, bits, u32
+
+
+def numbered(text: str) -> dict[int, str]:
+    """ "0x0 s_nop  0x1 s_setkill" -> {0: "s_nop", 1: "s_setkill"}"""
+    words = text.split()
+    return {int(number, 16): name for number, name in zip(words[::2], words[1::2], strict=True)}
+
+
+class Literal(Struct, dwords=1):
+    """A constant of 32 bits behind an instruction; source code 255 stands for it."""
+
+    value = u32(0)
+
+
+class Dpp16(Struct, dwords=1):
+    """Source code 250: the first operand comes from another lane of its row of 16, or of four."""
+
+    src0 = bits(0, 0, 8)
+    dpp_ctrl = bits(0, 8, 9)
+    fetch_inactive = bits(0, 18, 1)
+    bound_ctrl = bits(0, 19, 1)
+    src0_neg = bits(0, 20, 1)
+    src0_abs = bits(0, 21, 1)
+    src1_neg = bits(0, 22, 1)
+    src1_abs = bits(0, 23, 1)
+    bank_mask = bits(0, 24, 4)
+    row_mask = bits(0, 28, 4)
+
+
+class Dpp8(Struct, dwords=1):
+    """Source codes 233 and 234 (inactive lanes are read too): any lane of its eight, three bits for each."""
+
+    src0 = bits(0, 0, 8)
+    lanes = bits(0, 8, 24)
+
+
+DPP16, DPP8, DPP8_FI, SDWA, LITERAL = 250, 233, 234, 249, 255

@@ -1,0 +1,395 @@
+"""The stepping interpreter: one instruction of one wave at a time, lanes as numpy arrays.
+
+It is slow and simple, made for a debugger and as the reference that translated kernels are compared with.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tiny.emulator.amd.isa.addressing import Plan, plan, scalar_plan
+from tiny.emulator.amd.isa.decode import EXEC, VCC, Instruction
+from tiny.emulator.amd.isa.evaluate import DTYPE, evaluate
+from tiny.emulator.amd.isa.expression import Value
+from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
+from tiny.emulator.amd.isa.lower import (
+    PRIVATE_APERTURE,
+    SHARED_APERTURE,
+    Mode,
+    Store,
+    UnsupportedError,
+    lower,
+    raw,
+)
+from tiny.emulator.amd.isa.memory import MemoryFault
+from tiny.emulator.amd.isa.state import AT_BARRIER, ENDED, MODE, RUNNING, SCC, Dispatch, Group, Wave
+
+MODE_REGISTER = 1
+
+
+class Interpreter:
+    """Runs the waves of one workgroup. `step` executes one instruction; errors are EmulationError or
+    MemoryFault.
+    """
+
+    def __init__(self, group: Group):
+        self.group = group
+        self.kernel = group.dispatch.kernel
+        self._lowered: dict[tuple[int, int], object] = {}
+        self._steps = {
+            "branch": self._branch,
+            "jump": self._jump,
+            "memory": self._memory,
+            "end": self._end,
+            "scalar memory": self._scalar_memory,
+            "barrier": self._barrier,
+            "wait": self._nothing,
+            "mode": self._mode,
+            "register": self._register,
+            "message": self._message,
+            "barrier wait": self._nothing,
+        }
+
+    def step(self, wave: Wave) -> None:
+        """Execute the instruction at the wave's program counter and move the counter on."""
+        try:
+            instruction = self.kernel.at(wave.pc)
+            kind = instruction.operation.kind
+            step = self._steps.get(kind, self._registers)
+            if step(wave, instruction) is None:
+                wave.pc += instruction.size
+        except (UnsupportedError, NotImplementedError, ValueError) as error:
+            raise wave.error(error) from error
+
+    def run(self) -> None:
+        """Run the workgroup to its end."""
+        waves = self.group.waves
+        while any(wave.state != ENDED for wave in waves):
+            for wave in waves:
+                while wave.state == RUNNING:
+                    self.step(wave)
+            waiting = [wave for wave in waves if wave.state == AT_BARRIER]
+            for wave in waiting:
+                wave.state = RUNNING
+
+    # -- registers -------------------------------------------------------------------------------------------
+    def _cached(self, wave: Wave, make: Callable):
+        key = wave.pc, int(wave.memory[MODE])
+        found = self._lowered.get(key)
+        if found is None:
+            found = self._lowered[key] = make()
+        return found
+
+    def _registers(self, wave: Wave, instruction: Instruction) -> None:
+        mode = Mode.from_bits(int(wave.memory[MODE]))
+        stores = self._cached(wave, lambda: lower(instruction, mode))
+        apply_stores(wave, stores)
+
+    def _values(self, wave: Wave, values: list[Value]) -> list[np.ndarray]:
+        return evaluate(values, leaf_reader(wave))
+
+    # -- flow ------------------------------------------------------------------------------------------------
+    def _branch(self, wave: Wave, instruction: Instruction):
+        if branch_taken(wave, instruction.name):
+            wave.pc += instruction.size + 4 * instruction.sources[-1].value
+            return True
+        return None
+
+    def _jump(self, wave: Wave, instruction: Instruction):
+        follows = self.kernel.address + wave.pc + instruction.size
+        target = None
+        if instruction.name == "s_call_b64":
+            target = follows + 4 * instruction.sources[0].value
+        elif instruction.sources:
+            low, high = self._values(wave, [raw(instruction.sources[0], n) for n in (0, 1)])
+            target = int(low[0]) | int(high[0]) << 32
+        if instruction.results:
+            code = instruction.results[0].code
+            wave.s[code : code + 2] = follows & 0xFFFFFFFF, follows >> 32
+        if target is None:
+            return None
+        if not 0 <= target - self.kernel.address < len(self.kernel.code):
+            raise UnsupportedError(f"a jump to {target:#x}, outside of the kernel's code")
+        wave.pc = target - self.kernel.address
+        return True
+
+    def _end(self, wave: Wave, instruction: Instruction) -> None:
+        wave.state = ENDED
+
+    def _barrier(self, wave: Wave, instruction: Instruction) -> None:
+        wave.state = AT_BARRIER
+
+    def _nothing(self, wave: Wave, instruction: Instruction) -> None:
+        pass
+
+    def _message(self, wave: Wave, instruction: Instruction) -> None:
+        if instruction.sources[0].value != SENDMSG_DEALLOC_VGPRS:
+            raise UnsupportedError("this message")
+
+    def _mode(self, wave: Wave, instruction: Instruction) -> None:
+        wave.memory[MODE] = changed_mode(int(wave.memory[MODE]), instruction)
+        Mode.from_bits(int(wave.memory[MODE]))
+
+    def _register(self, wave: Wave, instruction: Instruction) -> None:
+        number, low, width = hardware_register(instruction)
+        if number != MODE_REGISTER:
+            raise UnsupportedError(f"hardware register {number}")
+        mask = (1 << width) - 1 << low
+        held = int(wave.memory[MODE])
+        if instruction.name == "s_getreg_b32":
+            wave.s[instruction.results[0].code] = (held & mask) >> low
+            return
+        value = int(self._values(wave, [raw(instruction.sources[1])])[0][0])
+        if mask & ~0xFF and (value << low & mask & ~0xFF):
+            raise UnsupportedError("bits of MODE beyond the float modes")
+        wave.memory[MODE] = (held & ~mask | value << low & mask) & 0xFF
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    def _scalar_memory(self, wave: Wave, instruction: Instruction) -> None:
+        load = self._cached(wave, lambda: scalar_plan(instruction))
+        address = int(self._values(wave, [load.address])[0][0])
+        data = self._guarded(wave, lambda: self.group.dispatch.memory.read(address, 4 * load.count))
+        wave.s[load.result : load.result + load.count] = np.frombuffer(data, dtype=np.uint32)
+
+    def _guarded(self, wave: Wave, action: Callable):
+        try:
+            return action()
+        except MemoryFault as fault:
+            fault.args = (str(wave.error(fault)),)
+            raise
+
+    def _memory(self, wave: Wave, instruction: Instruction) -> None:
+        access = self._cached(wave, lambda: plan(instruction))
+        address = np.broadcast_to(self._values(wave, [access.address])[0], (wave.lanes,))
+        before = {
+            register: wave.v[register].copy() for data in access.data for register in range(data, data + 4)
+        }
+        for lane in np.flatnonzero(wave.lanes_of(wave.exec)):
+            registers = {number: int(row[lane]) for number, row in before.items()}
+            self._guarded(
+                wave,
+                lambda lane=lane, registers=registers: self._lane(
+                    wave, access, int(lane), int(address[lane]), registers
+                ),
+            )
+
+    def _lane(self, wave: Wave, access: Plan, lane: int, address: int, registers: dict[int, int]) -> None:
+        action, returned = access.access, access.result
+        for place, offset in enumerate(access.offsets):
+            space = Space(self.group, wave, access.space, lane)
+            where = address + offset & (1 << 64) - 1
+            if action.action in ("load", "exchange"):
+                words = loaded(action, space.read(where, action.size))
+            if action.action in ("store", "exchange"):
+                space.write(
+                    where, stored(action, registers, access.data[place if len(access.data) > 1 else 0])
+                )
+            if action.action == "atomic":
+                words = self._atomic(access, space, where, registers)
+            if returned is None or action.action == "store":
+                continue
+            for n, word in enumerate(words):
+                register = returned + place * len(words) + n
+                if action.half is not None:
+                    old = int(wave.v[register, lane])
+                    word = (
+                        old & 0xFFFF | (word & 0xFFFF) << 16
+                        if action.half
+                        else old & 0xFFFF0000 | word & 0xFFFF
+                    )
+                wave.v[register, lane] = word
+
+    def _atomic(self, access: Plan, space: "Space", where: int, registers: dict[int, int]) -> list[int]:
+        element = np.dtype(DTYPE[access.access.element])
+        inputs, result = access.access.combined()
+        old = np.frombuffer(space.read(where, element.itemsize), dtype=element)
+        arrays = [old]
+        for first in access.data:
+            words = [registers[first + n] for n in range(element.itemsize // 4)]
+            arrays.append(np.array(words, dtype=np.uint32).view(element))
+        values = dict(zip(map(id, inputs), arrays, strict=True))
+        new = evaluate([result], lambda value, compute: values.get(id(value)))[0]
+        space.write(where, new.astype(element).tobytes())
+        return [int(word) for word in old.view(np.uint32)]
+
+
+class Space:
+    """The memory one lane reaches with one instruction: global, its scratch, or the workgroup's LDS."""
+
+    def __init__(self, group: Group, wave: Wave, kind: str, lane: int):
+        self._group, self._wave, self._kind, self._lane = group, wave, kind, lane
+
+    def _local(self, address: int, size: int, action: str) -> np.ndarray | None:
+        """The bytes in LDS or scratch; None for an address in global memory."""
+        kind = self._kind
+        if kind == "flat":
+            aperture = address >> 32 << 32
+            kind = {SHARED_APERTURE: "lds", PRIVATE_APERTURE: "scratch"}.get(aperture, "global")
+            address = address & 0xFFFFFFFF if kind != "global" else address
+        if kind == "global":
+            return None
+        address &= 0xFFFFFFFF
+        memory = self._group.lds if kind == "lds" else self._wave.scratch[self._lane]
+        if address + size > len(memory):
+            raise UnsupportedError(
+                f"lane {self._lane}: {action} of {size} bytes at {address:#x} of {kind}, which has "
+                f"{len(memory)} bytes"
+            )
+        return memory[address : address + size]
+
+    def read(self, address: int, size: int) -> bytes:
+        local = self._local(address, size, "read")
+        return self._group.dispatch.memory.read(address, size) if local is None else local.tobytes()
+
+    def write(self, address: int, data: bytes) -> None:
+        local = self._local(address, len(data), "write")
+        if local is None:
+            self._group.dispatch.memory.write(address, data)
+        else:
+            local[:] = np.frombuffer(data, dtype=np.uint8)
+
+
+def loaded(access, data: bytes) -> list[int]:
+    """What a load puts into registers, one u32 each."""
+    values = np.frombuffer(data, dtype=DTYPE[access.element])
+    return [int(value) & 0xFFFFFFFF for value in values]
+
+
+def stored(access, registers: dict[int, int], first: int) -> bytes:
+    """The bytes a store writes."""
+    shift = 16 if access.half else 0
+    size = int(access.element[1:]) // 8
+    return b"".join(
+        (registers[first + n] >> shift & (1 << 8 * size) - 1).to_bytes(size, "little")
+        for n in range(access.count)
+    )
+
+
+# -- what both flow and registers need -----------------------------------------------------------------------
+def leaf_reader(wave: Wave) -> Callable:
+    """How `evaluate` reads this wave's registers."""
+    null = 249 - wave.dispatch.kernel.family.m0
+    lanes = wave.lanes
+
+    def read(value: Value, compute: Callable) -> np.ndarray | None:
+        op, args = value.op, value.args
+        if op == "vgpr":
+            return wave.v[args[0]]
+        if op == "sgpr":
+            return wave.s[args[0] : args[0] + 1] if args[0] != null else np.zeros(1, dtype=np.uint32)
+        if op == "lanebit":
+            return wave.lanes_of(wave.mask(args[0]))
+        if op == "lane":
+            return np.arange(lanes, dtype=np.uint32)
+        if op == "scc":
+            return wave.memory[SCC : SCC + 1].astype(bool)
+        if op == "exec":
+            return np.array([wave.exec], dtype=np.uint64)
+        if op in ("vccz", "execz"):
+            return np.array([wave.mask(VCC if op == "vccz" else EXEC) == 0])
+        if op == "first_lane":
+            return np.array([first_lane(wave.exec)], dtype=np.uint32)
+        if op == "lane_number":
+            return compute(args[0]) & np.uint32(lanes - 1)
+        if op == "gather":
+            return wave.v[args[1]][compute(args[0])]
+        if op == "active":
+            return wave.lanes_of(wave.exec)[compute(args[0])]
+        if op in ("vgpr_at", "sgpr_at"):
+            return _indexed(wave, op, int(compute(args[0])[0]))
+        return _scattered(wave, compute(args[0]), args[1]) if op == "scatter" else None
+
+    return read
+
+
+def first_lane(mask: int) -> int:
+    """The number of the lowest active lane, 0 if none is."""
+    return (mask & -mask).bit_length() - 1 if mask else 0
+
+
+def _indexed(wave: Wave, op: str, number: int) -> np.ndarray:
+    """A register found by a number."""
+    check_register(wave, op, number)
+    return wave.v[number] if op == "vgpr_at" else wave.s[number : number + 1]
+
+
+def check_register(wave: Wave, op: str, number: int) -> None:
+    """UnsupportedError for a register the wave does not have."""
+    limit = wave.dispatch.kernel.vgprs if op == "vgpr_at" else 106
+    if number >= limit:
+        raise UnsupportedError(f"M0 leads to register {number} of {limit}")
+
+
+def _scattered(wave: Wave, index: np.ndarray, register: int) -> np.ndarray:
+    """Each active lane sends its register to lane `index`; who receives nothing has 0."""
+    result = np.zeros(wave.lanes, dtype=np.uint32)
+    for lane in np.flatnonzero(wave.lanes_of(wave.exec)):
+        result[index[lane]] = wave.v[register, lane]
+    return result
+
+
+def apply_stores(wave: Wave, stores: list[Store]) -> None:
+    """Compute everything first, then write."""
+    wanted = []
+    for store in stores:
+        wanted += [each for each in (store.value, store.condition, store.lane) if each is not None]
+    computed = dict(zip(map(id, wanted), evaluate(wanted, leaf_reader(wave)), strict=True))
+    computed = {key: array.copy() for key, array in computed.items()}
+    active = wave.lanes_of(wave.exec)
+    null = 249 - wave.dispatch.kernel.family.m0
+    for store in stores:
+        array = computed[id(store.value)]
+        if store.where == "vgpr":
+            written = active if store.condition is None else active & computed[id(store.condition)]
+            wave.v[store.index] = np.where(written, array, wave.v[store.index])
+        elif store.where in ("mask", "exec_lanes"):
+            packed = np.packbits(np.broadcast_to(array, active.shape) & active, bitorder="little")
+            words = packed.view(np.uint32)
+            if store.index != null:
+                wave.s[store.index : store.index + len(words)] = words
+        elif store.where == "sgpr" and store.index != null:
+            wave.s[store.index] = array[0]
+        elif store.where == "scc":
+            wave.memory[SCC] = array[0]
+        elif store.where == "exec":
+            wave.exec = int(array[0])
+        elif store.where == "lane":
+            wave.v[store.index, int(computed[id(store.lane)][0])] = array[0]
+        elif store.where in ("vgpr_at", "sgpr_at"):
+            number = int(computed[id(store.lane)][0])
+            check_register(wave, store.where, number)
+            if store.where == "vgpr_at":
+                wave.v[number] = np.where(active, array, wave.v[number])
+            else:
+                wave.s[number] = array[0]
+
+
+def branch_taken(wave: Wave, name: str) -> bool:
+    """Whether a branch leaves the straight path."""
+    if name == "s_branch":
+        return True
+    condition = name.removeprefix("s_cbranch_")
+    if condition in ("scc0", "scc1"):
+        return bool(wave.memory[SCC]) == (condition == "scc1")
+    zero = wave.mask(VCC if condition.startswith("vcc") else EXEC) == 0
+    return zero == (not condition.endswith("nz"))
+
+
+def hardware_register(instruction: Instruction) -> tuple[int, int, int]:
+    """(number, lowest bit, width) that s_getreg and s_setreg name."""
+    value = next(each.value for each in instruction.sources if each.token == "hwreg")
+    return value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
+
+
+def changed_mode(mode: int, instruction: Instruction) -> int:
+    """The float mode after s_round_mode or s_denorm_mode."""
+    value = instruction.sources[0].value & 15
+    return mode & 0xF0 | value if instruction.name == "s_round_mode" else mode & 0x0F | value << 4
+
+
+def run(dispatch: Dispatch) -> None:
+    """Run a whole dispatch, workgroup after workgroup."""
+    for z in range(dispatch.groups[2]):
+        for y in range(dispatch.groups[1]):
+            for x in range(dispatch.groups[0]):
+                Interpreter(Group(dispatch, (x, y, z))).run()

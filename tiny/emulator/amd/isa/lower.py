@@ -1,0 +1,369 @@
+"""Instruction -> what it does to registers, as expressions over registers.
+
+The rows of the semantics table speak of typed operands. Here operands become registers: constants, sign
+modifiers, halves of
+registers, DPP, output modifiers, denormal flushing are all put into the expression, so that the interpreter
+and the
+translation to C need to know only a handful of leaves:
+
+    vgpr r          register r of this lane, u32          sgpr c     scalar register with source code c, u32
+    lanebit c       this lane's bit of the mask at c      scc, exec, lane, first_lane, vccz, execz
+    gather i r      register r of lane i, u32             active i   whether lane i is in EXEC
+    vgpr_at i       the register with that number         sgpr_at i  likewise; i is the same for all lanes
+"""
+
+from typing import NamedTuple
+
+from tiny.emulator.amd.isa.decode import (
+    EXEC,
+    INLINE_FLOATS,
+    INLINE_INTEGERS,
+    LITERAL,
+    VCC,
+    Instruction,
+    Operand,
+)
+from tiny.emulator.amd.isa.expression import UNSIGNED, WIDTH, Value, apply, bits, cast, const, join, select
+from tiny.emulator.amd.isa.functions import without_denormals
+from tiny.emulator.amd.isa.lanes import gathered, lane_stores, moved
+from tiny.emulator.amd.isa.matrix import matrix_stores
+from tiny.emulator.amd.isa.operation import Operation, value_type
+from tiny.emulator.amd.isa.operations_integer import SATURATING
+
+SHARED_APERTURE, PRIVATE_APERTURE = 1 << 48, 2 << 48
+_FLOAT_BITS = {
+    "16": (0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118),
+    "32": (
+        0x3F000000,
+        0xBF000000,
+        0x3F800000,
+        0xBF800000,
+        0x40000000,
+        0xC0000000,
+        0x40800000,
+        0xC0800000,
+        0x3E22F983,
+    ),
+    "64": (
+        0x3FE0 << 48,
+        0xBFE0 << 48,
+        0x3FF0 << 48,
+        0xBFF0 << 48,
+        0x4000 << 48,
+        0xC000 << 48,
+        0x4010 << 48,
+        0xC010 << 48,
+        0x3FC45F306DC9C882,
+    ),
+}
+_UNFLUSHED = ("class", "v_cndmask", "v_mov")
+
+
+class UnsupportedError(NotImplementedError):
+    """An instruction, or a form of one, that is decoded but whose effect is not known here."""
+
+
+class Mode(NamedTuple):
+    """The part of the MODE register that changes results. flush_*: (inputs, outputs) lose denormals.
+
+    Rounding is to nearest even; other modes are refused.
+    """
+
+    flush32: tuple[bool, bool] = (False, False)
+    flush16_64: tuple[bool, bool] = (False, False)
+    clamp_nan: bool = True
+
+    @classmethod
+    def from_bits(cls, float_mode: int, clamp_nan: bool = True) -> "Mode":
+        """float_mode: the 8 bits of FLOAT_MODE in COMPUTE_PGM_RSRC1: rounding, then denormals, of f32 and of
+        f16 and f64.
+        """
+        if float_mode & 15:
+            raise UnsupportedError(f"FLOAT_MODE {float_mode:#x}: only rounding to nearest even is emulated")
+        single, double = float_mode >> 4 & 3, float_mode >> 6
+        return cls((not single & 2, not single & 1), (not double & 2, not double & 1), clamp_nan)
+
+    def flushed(self, value: Value, output: bool) -> Value:
+        """A float without denormals, where the mode says so."""
+        wanted = self.flush32 if value.kind == "f32" else self.flush16_64
+        return without_denormals(value) if wanted[output] else value
+
+
+class Store(NamedTuple):
+    """One effect. where: vgpr, sgpr, mask (a bit for each lane), scc, exec (a whole mask), exec_lanes (a bit
+    for each lane),
+    lane (one lane of a VGPR: `lane` says which), vgpr_at and sgpr_at (`lane` says which register).
+
+    condition: b1, lanes for which it happens beyond those in EXEC, or None for all of these
+    """
+
+    where: str
+    index: int
+    value: Value
+    condition: Value | None = None
+    lane: Value | None = None
+
+
+def leaf(kind: str, op: str, *args) -> Value:
+    return Value(kind, op, *args)
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+def constant_bits(operand: Operand) -> int | None:
+    """The bits of an inline constant or a literal, as wide as the operand; None for registers."""
+    width = operand.token.partition("x")[0][1:] if operand.token[0] != "m" else "32"
+    code = operand.code
+    if code in INLINE_INTEGERS:
+        return (code - 128 if code <= 192 else 192 - code) & (1 << int(width)) - 1
+    if code in INLINE_FLOATS:
+        return _FLOAT_BITS[width][code - 240]
+    if code != LITERAL:
+        return None
+    if width == "64":
+        if operand.token == "f64":
+            return operand.value << 32
+        negative = operand.token == "i64" and operand.value >> 31
+        return operand.value | (0xFFFFFFFF << 32 if negative else 0)
+    return operand.value & (1 << int(width)) - 1
+
+
+def scalar_word(code: int) -> Value:
+    """32 bits of the scalar side: a register, or one of the truths with a code of their own."""
+    if code < 128:
+        return leaf("u32", "sgpr", code)
+    if code in (251, 252, 253):
+        return cast(leaf("b1", {251: "vccz", 252: "execz", 253: "scc"}[code]), "u32")
+    raise UnsupportedError(f"source code {code} as 32 bits")
+
+
+def raw(operand: Operand, part: int = 0) -> Value:
+    """Register number `part` of an operand, u32."""
+    if operand.is_vgpr:
+        return leaf("u32", "vgpr", operand.register + part)
+    known = constant_bits(operand)
+    if known is not None:
+        return const("u32", known >> 32 * part)
+    if operand.code in (235, 237):
+        base = SHARED_APERTURE if operand.code == 235 else PRIVATE_APERTURE
+        return const("u32", base >> 32 * part)
+    return scalar_word(operand.code + part)
+
+
+def fetch(instruction: Instruction, operand: Operand, kind: str, place: int = -1) -> Value:
+    """An operand as a value of that type, its sign modifiers applied. place: its number, for DPP."""
+    width = WIDTH[kind]
+    if operand.token in ("simm", "uimm"):
+        return const(kind, operand.value)
+    if operand.token == "m":
+        return leaf("b1", "lanebit", operand.code)
+    if instruction.dpp is not None and place == 0:
+        if width > 32:
+            raise UnsupportedError("DPP on 64 bits")
+        word = gathered(instruction, operand.register)
+    else:
+        word = raw(operand)
+    if width == 64:
+        value = join(word, raw(operand, 1))
+    elif width == 16:
+        value = cast(word >> 16 if operand.half else word, "u16")
+    else:
+        value = word
+    value = bits(value, kind)
+    return with_signs(value, operand.negate, operand.absolute)
+
+
+def with_signs(value: Value, negate: bool, absolute: bool) -> Value:
+    """|x| and then -x on the sign bit, whatever the type says the bits are."""
+    unsigned = UNSIGNED[WIDTH[value.kind]]
+    top = 1 << WIDTH[value.kind] - 1
+    pattern = bits(value, unsigned)
+    if absolute:
+        pattern = pattern & (top - 1)
+    if negate:
+        pattern = pattern ^ top
+    return bits(pattern, value.kind)
+
+
+def is_float(value: Value) -> bool:
+    return value.kind[0] == "f"
+
+
+# -- results -------------------------------------------------------------------------------------------------
+def modified(instruction: Instruction, value: Value, mode: Mode) -> Value:
+    """Output modifiers: omod, then clamp."""
+    factor = instruction.get("omod")
+    if factor:
+        if not is_float(value):
+            raise UnsupportedError(f"omod on a result of type {value.kind}")
+        value = value * (2.0, 4.0, 0.5)[factor - 1]
+    if instruction.get("clamp"):
+        if not is_float(value):
+            raise UnsupportedError(f"clamp on a result of type {value.kind}")
+        zero = const(value.kind, 0.0)
+        limited = select(value > 1.0, const(value.kind, 1.0), value)
+        value = select(value > 0.0, limited, zero)
+        if not mode.clamp_nan:
+            raise UnsupportedError("clamp with DX10_CLAMP off")
+    return value
+
+
+def words_of(value: Value) -> list[Value]:
+    """A result as registers: one u32, or two."""
+    pattern = bits(value, UNSIGNED[WIDTH[value.kind]])
+    if WIDTH[value.kind] == 64:
+        return [cast(pattern, "u32"), cast(pattern >> 32, "u32")]
+    return [cast(pattern, "u32")]
+
+
+def write(operand: Operand, value: Value, condition: Value | None) -> list[Store]:
+    """Stores of a value into a destination; a 16-bit one keeps the other half of its VGPR."""
+    if operand.token == "m":
+        return [Store("mask", operand.code, value)]
+    words = words_of(value)
+    if operand.is_vgpr:
+        if WIDTH[value.kind] == 16:
+            old = leaf("u32", "vgpr", operand.register)
+            words = [old & 0xFFFF | words[0] << 16 if operand.half else old & 0xFFFF0000 | words[0]]
+        return [Store("vgpr", operand.register + n, word, condition) for n, word in enumerate(words)]
+    return [Store("sgpr", operand.code + n, word) for n, word in enumerate(words)]
+
+
+IMPLICIT_RESULTS = {
+    "scc": lambda value: Store("scc", 0, value),
+    "exec": lambda value: Store("exec_lanes" if value.kind == "b1" else "exec", EXEC, value),
+}
+
+
+def inputs(instruction: Instruction, operation: Operation, mode: Mode) -> list[Value]:
+    """What the row's function is applied to."""
+    explicit = iter(enumerate(instruction.sources))
+    found = []
+    flushing = not any(name in operation.name for name in _UNFLUSHED)
+    for token, kind in zip(operation.sources, operation.input_kinds(), strict=True):
+        if token == "scc":
+            found.append(leaf("b1", "scc"))
+        elif token == "vcc":
+            found.append(leaf("b1", "lanebit", VCC))
+        elif token == "exec":
+            found.append(leaf("u64", "exec"))
+        elif token == "lane":
+            found.append(leaf("u32", "lane"))
+        elif token == "+":
+            found.append(fetch(instruction, instruction.results[0], kind))
+        else:
+            place, operand = next(explicit)
+            found.append(fetch(instruction, operand, kind, place))
+        if is_float(found[-1]) and flushing:
+            found[-1] = mode.flushed(found[-1], output=False)
+    return found
+
+
+def lower(instruction: Instruction, mode: Mode) -> list[Store]:
+    """All effects of a `vector`, `scalar`, `packed`, `mix`, `dot` or `lanes` instruction on registers."""
+    operation = instruction.operation
+    if operation.kind == "packed":
+        return _packed(instruction, mode)
+    if operation.kind == "mix":
+        return _mixed(instruction, mode)
+    if operation.kind == "lanes":
+        return lane_stores(instruction, raw, Store)
+    if operation.kind == "matrix":
+        return matrix_stores(instruction, Store)
+    if operation.kind == "indirect" and "swaprel" not in operation.name:
+        return moved(instruction, raw, Store)
+    if operation.function is None:
+        raise UnsupportedError(f"{operation.name} is decoded, but what it does is not known here")
+    stores = _plain(instruction, operation, mode)
+    if instruction.second is not None:
+        stores += _plain(instruction.second, instruction.second.operation, mode)
+    return stores
+
+
+def _plain(instruction: Instruction, operation: Operation, mode: Mode) -> list[Store]:
+    known = {name: instruction.get(name) for name in operation.fields}
+    saturating = operation.name in SATURATING and instruction.get("clamp")
+    function = SATURATING[operation.name] if saturating else operation.function
+    values = apply(function, inputs(instruction, operation, mode), known)
+    condition = gathered(instruction, None) if instruction.dpp is not None else None
+    explicit, stores = iter(instruction.results), []
+    for token, value in zip(operation.results, values, strict=True):
+        if token in IMPLICIT_RESULTS:
+            if condition is not None:
+                value = value & condition
+            stores.append(IMPLICIT_RESULTS[token](value))
+            continue
+        if is_float(value):
+            value = mode.flushed(modified(instruction, value, mode), output=True)
+        elif token != "m" and not saturating and (instruction.get("clamp") or instruction.get("omod")):
+            value = modified(instruction, value, mode)
+        value = bits(value, value_type(token)) if token != "m" else value
+        stores += write(next(explicit), value, condition)
+    return stores
+
+
+def _packed(instruction: Instruction, mode: Mode) -> list[Store]:
+    """The row's function on the low parts, then on the high ones; op_sel and op_sel_hi say which parts they
+    are.
+    """
+    operation, get = instruction.operation, instruction.get
+    function = operation.function
+    if get("clamp") and operation.results[0][0] != "f":
+        function = SATURATING.get(operation.name)
+    if function is None or instruction.dpp is not None:
+        raise UnsupportedError(f"{operation.name} with clamp or DPP")
+    select_high = get("op_sel_hi") | get("op_sel_hi2") << 2
+    width = int(operation.results[0][1:])
+    words = []
+    for chosen, negated in ((get("op_sel"), get("neg_lo")), (select_high, get("neg_hi"))):
+        operands = []
+        for n, (operand, token) in enumerate(zip(instruction.sources, operation.sources, strict=True)):
+            part = packed_part(operand, token, width, chosen >> n & 1)
+            value = with_signs(bits(part, token), bool(negated >> n & 1), False)
+            operands.append(mode.flushed(value, False) if is_float(value) else value)
+        value = apply(function, operands, {})[0]
+        if is_float(value):
+            value = mode.flushed(modified(instruction, value, mode), True)
+        words.append(bits(value, UNSIGNED[width]))
+    register = instruction.results[0].register
+    if width == 16:
+        return [Store("vgpr", register, cast(words[0], "u32") | cast(words[1], "u32") << 16)]
+    return [Store("vgpr", register + n, word) for n, word in enumerate(words)]
+
+
+def packed_part(operand: Operand, token: str, width: int, high: int) -> Value:
+    """The low or high part of a packed operand. An inline constant stands in the low part, the high one is
+    its sign.
+    """
+    if width == 32:
+        known = constant_bits(operand._replace(token="b32"))
+        return const("u32", known) if known is not None else raw(operand, high)
+    if operand.code in INLINE_FLOATS:
+        return const("u16", 0 if high else _FLOAT_BITS["16"][operand.code - 240])
+    return cast(raw(operand) >> 16 if high else raw(operand), "u16")
+
+
+def _mixed(instruction: Instruction, mode: Mode) -> list[Store]:
+    """v_fma_mix: each source is a float, or where op_sel_hi says so a half of a register."""
+    operation, get = instruction.operation, instruction.get
+    halves = get("op_sel_hi") | get("op_sel_hi2") << 2
+    operands = []
+    for n, operand in enumerate(instruction.sources):
+        if halves >> n & 1:
+            value = bits(packed_part(operand, "f16", 16, get("op_sel") >> n & 1), "f16")
+            value = cast(mode.flushed(value, False), "f32")
+        else:
+            value = mode.flushed(bits(raw(operand), "f32"), False)
+        operands.append(with_signs(value, operand.negate, operand.absolute))
+    value = modified(instruction, apply(operation.function, operands, {})[0], mode)
+    register = instruction.results[0].register
+    if operation.name.endswith("f32"):
+        return [Store("vgpr", register, bits(mode.flushed(value, True), "u32"))]
+    narrow = cast(bits(mode.flushed(cast(value, "f16"), True), "u16"), "u32")
+    old = leaf("u32", "vgpr", register)
+    merged = old & 0xFFFF | narrow << 16 if "mixhi" in operation.name else old & 0xFFFF0000 | narrow
+    return [Store("vgpr", register, merged)]
+
+
+def vector_address(operand: Operand) -> Value:
+    """A 64-bit address or a 32-bit offset in VGPRs, as u64."""
+    return join(raw(operand), raw(operand, 1)) if operand.count == 2 else cast(raw(operand), "u64")

@@ -1,0 +1,11 @@
+"""The whole semantics table: importing this fills `operation.OPERATIONS`."""
+
+from tiny.emulator.amd.isa import (  # noqa: F401
+    operations_float,
+    operations_integer,
+    operations_memory,
+    operations_scalar,
+)
+from tiny.emulator.amd.isa.operation import OPERATIONS
+
+__all__ = ["OPERATIONS"]

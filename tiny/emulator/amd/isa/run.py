@@ -1,0 +1,245 @@
+"""Run dispatches: translated kernels on the host's threads, the interpreter where a translation has no
+answer.
+"""
+
+import ctypes
+import hashlib
+import threading
+
+import numpy as np
+
+from tiny import config
+from tiny.emulator.amd.isa import interpreter
+from tiny.emulator.amd.isa.lower import UnsupportedError
+from tiny.emulator.amd.isa.memory import MemoryFault
+from tiny.emulator.amd.isa.state import Dispatch, Group, Kernel, Wave, WaveHeader
+from tiny.emulator.amd.isa.translate import translate
+from tiny.hcq import io
+from tiny.hcq.cpu import host
+from tiny.hcq.cpu.loader import MACHINES, Image
+from tiny.hcq.layout import Struct, repeated, u32, u64
+from tiny.toolchain import Cache, compile_objects, find_compiler
+
+DONE, STEP, FAULT, NEW_PLACE, CHANGED_MODE = range(5)  # runtime.c
+ACTIONS = ("read", "write", "read of LDS", "write of LDS", "read of scratch", "write of scratch")
+LOCAL_ACTIONS = 2  # from this one on: not a fault of the page table
+
+
+class Run(Struct, dwords=80):
+    """`struct run` of runtime.c."""
+
+    ranges = u64(0)
+    range_count = u64(2)
+    last_range = u64(4)
+    waves = u64(6)
+    lds = u64(8)
+    lds_bytes = u64(10)
+    scratch = u64(12)
+    scratch_bytes = u64(14)
+    next_group = u64(16)
+    last_group = u64(18)
+    groups = repeated(3, u32(20), 32)
+    size = repeated(3, u32(23), 32)
+    grid = repeated(3, u32(26), 32)
+    wave_count = u32(29)
+    started = u32(30)
+    current = u32(31)
+    user_count = u32(32)
+    id_place = u32(33)
+    id_enable = u32(34)
+    ids_in_ttmp = u32(35)
+    entry = u32(36)
+    mode = u32(37)
+    vgprs = u32(38)
+    user_data = repeated(32, u32(39), 32)
+
+
+class Program:
+    """A translated kernel in memory. It is translated again when it turns out to jump to more places."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self._places: frozenset[int] = frozenset()
+        self._lock = threading.Lock()
+        self._build()
+
+    def _build(self) -> None:
+        settings, arch = config.current(), host.architecture()
+        cache = Cache(settings.cache_folder) if settings.cache_folder else None
+        compiler = find_compiler(settings.cc, cache)
+        flags = host.flags(arch, host_features(arch))
+        source = translate(self.kernel, self._places)
+        data = compile_objects([source], compiler, [*flags, "-fvisibility=default"], cache)[0]
+        self._image = Image(data, MACHINES[arch], io.installed())
+        self.entry = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)(self._image.symbol("run_groups"))
+
+    def learn(self, pc: int) -> None:
+        """Make `pc` a place that jumps may lead to."""
+        with self._lock:
+            if pc not in self._places:
+                self._places |= {pc}
+                self._build()
+
+
+def host_features(arch: str) -> frozenset[str]:
+    """Features of this machine that translated code may use: all but AVX-512.
+
+    clang 22.1.8 gives a masked vpternlogd with an operand in memory the wrong operand order (seen on
+    v_bfi_b32 under EXEC,
+    2026-11; tests/emulator/amd/test_translate.py, copysign), and for these loops AVX2 is as fast.
+    """
+    return frozenset(
+        name for name in host.features(host.read_cpuinfo(), arch) if not name.startswith(("avx512", "amx"))
+    )
+
+
+_programs: dict[bytes, Program] = {}
+
+
+def program_of(kernel: Kernel) -> Program:
+    """The kernel's translation, made at its first use in this process."""
+    facts = repr(
+        (kernel.family.name, kernel.address, kernel.entry, kernel.wave_size, kernel.pgm_rsrc1)
+    ).encode()
+    key = hashlib.blake2b(facts + kernel.code, digest_size=16).digest()
+    found = _programs.get(key)
+    if found is None:
+        found = _programs[key] = Program(kernel)
+    return found
+
+
+def run(dispatch: Dispatch, threads: int = 1) -> None:
+    """Execute every workgroup. Raises MemoryFault or EmulationError, which name kernel, wave, place and
+    instruction.
+    """
+    try:
+        program = program_of(dispatch.kernel)
+    except UnsupportedError:
+        return interpreter.run(dispatch)
+    total = dispatch.groups[0] * dispatch.groups[1] * dispatch.groups[2]
+    threads = max(1, min(threads, total))
+    parts = [
+        Part(dispatch, program, total * n // threads, total * (n + 1) // threads) for n in range(threads)
+    ]
+    workers = [threading.Thread(target=part.run) for part in parts[1:]]
+    for worker in workers:
+        worker.start()
+    parts[0].run()
+    for worker in workers:
+        worker.join()
+    for part in parts:
+        if part.error is not None:
+            raise part.error
+    return None
+
+
+class Part:
+    """Some of a dispatch's workgroups, one after another in one thread."""
+
+    def __init__(self, dispatch: Dispatch, program: Program, first: int, last: int):
+        kernel = dispatch.kernel
+        self.dispatch, self.program = dispatch, program
+        self.error: Exception | None = None
+        lanes = kernel.wave_size
+        self._wave_dwords = WaveHeader.dwords + 512 * lanes
+        self._waves = aligned(dispatch.waves * self._wave_dwords)
+        self._lds = np.zeros(max(kernel.lds_bytes, 16), dtype=np.uint8)
+        self._scratch = np.full(max(dispatch.waves * lanes * kernel.scratch_bytes, 16), 0xA5, dtype=np.uint8)
+        self._ranges = np.array(
+            [
+                (
+                    each.address,
+                    each.address + each.size,
+                    each.host - each.address & (1 << 64) - 1,
+                    each.writable,
+                )
+                for each in dispatch.memory.ranges()
+            ],
+            dtype=np.uint64,
+        )
+        self._run = self._filled(first, last)
+
+    def _filled(self, first: int, last: int) -> np.ndarray:
+        dispatch, kernel = self.dispatch, self.dispatch.kernel
+        rsrc2 = kernel.rsrc2
+        enable = rsrc2.workgroup_id_x | rsrc2.workgroup_id_y << 1 | rsrc2.workgroup_id_z << 2
+        fields = dict(
+            ranges=self._ranges.ctypes.data,
+            range_count=len(self._ranges),
+            waves=self._waves.ctypes.data,
+            lds=self._lds.ctypes.data,
+            lds_bytes=kernel.lds_bytes,
+            scratch=self._scratch.ctypes.data,
+            scratch_bytes=kernel.scratch_bytes,
+            next_group=first,
+            last_group=last,
+            user_count=len(dispatch.user_data),
+            id_place=rsrc2.user_sgprs,
+            id_enable=enable,
+            ids_in_ttmp=kernel.family.name == "gfx12",
+            entry=kernel.entry,
+            mode=kernel.rsrc1.float_mode,
+            vgprs=kernel.vgprs,
+        )
+        for name, values in (
+            ("groups", dispatch.groups),
+            ("size", dispatch.size),
+            ("grid", dispatch.grid_items),
+            ("user_data", dispatch.user_data),
+        ):
+            fields |= {f"{name}_{n}": value for n, value in enumerate(values)}
+        words = np.zeros(Run.dwords, dtype=np.uint32)
+        Run.encode(words.data.cast("B"), 0, **fields)
+        return words
+
+    def run(self) -> None:
+        """Until all is done or an error is found, which is kept for the caller's thread."""
+        try:
+            while (why := self.program.entry(self._run.ctypes.data)) != DONE:
+                self._answer(why)
+        except Exception as error:
+            self.error = error
+
+    def _answer(self, why: int) -> None:
+        state = Run.decode(self._run.data.cast("B"))
+        wave = self._wave(state)
+        if why == STEP:
+            group = Group.__new__(Group)
+            group.dispatch, group.group, group.waves = self.dispatch, wave.group, [wave]
+            group.lds = self._lds[: self.dispatch.kernel.lds_bytes]
+            interpreter.Interpreter(group).step(wave)
+        elif why == NEW_PLACE:
+            if wave.pc >= len(self.dispatch.kernel.code):
+                raise wave.error("a jump out of the kernel's code")
+            self.program.learn(wave.pc)
+        elif why == FAULT:
+            header = WaveHeader.decode(wave.memory[: WaveHeader.dwords].data.cast("B"))
+            fault = MemoryFault(header.fault_address, header.fault_size, ACTIONS[header.fault_action])
+            if header.fault_action >= LOCAL_ACTIONS:
+                raise wave.error(fault)
+            fault.args = (str(wave.error(fault)),)
+            raise fault
+        else:
+            raise wave.error("the float mode changed to what the translation did not expect")
+
+    def _wave(self, state: Run) -> Wave:
+        """The wave that the C stopped at, on the same registers."""
+        number, groups = state.next_group, self.dispatch.groups
+        place = (number % groups[0], number // groups[0] % groups[1], number // groups[0] // groups[1])
+        start = state.current * self._wave_dwords
+        lanes, scratch_bytes = self.dispatch.kernel.wave_size, self.dispatch.kernel.scratch_bytes
+        first = state.current * lanes * scratch_bytes
+        return Wave.over(
+            self.dispatch,
+            place,
+            state.current,
+            self._waves[start : start + self._wave_dwords],
+            self._scratch[first : first + lanes * scratch_bytes].reshape(lanes, scratch_bytes),
+        )
+
+
+def aligned(dwords: int, to: int = 64) -> np.ndarray:
+    """An array of u32 that starts at a multiple of `to` bytes."""
+    memory = np.full(dwords + to // 4, 0xA5A5A5A5, dtype=np.uint32)
+    skip = -memory.ctypes.data % to // 4
+    return memory[skip : skip + dwords]

@@ -1,0 +1,259 @@
+// What every translated kernel stands on: the registers of a wave, memory with faults, workgroups and barriers.
+// Before this come LANES and MASK; after it the kernel itself, `static u32 kernel(struct run *, struct wave *)`.
+
+typedef unsigned char u8; typedef signed char i8; typedef unsigned short u16; typedef short i16;
+typedef unsigned int u32; typedef int i32; typedef unsigned long u64; typedef long i64;
+typedef _Float16 f16; typedef float f32; typedef double f64;
+#define BITS(name, from, to) \
+  static inline to name(from x) { to y; __builtin_memcpy(&y, &x, sizeof y); return y; }
+BITS(f32_of, u32, f32) BITS(u32_of, f32, u32) BITS(f64_of, u64, f64) BITS(u64_of, f64, u64)
+BITS(f16_of, u16, f16) BITS(u16_of, f16, u16)
+static inline u32 clz32(u32 x) { return x ? (u32)__builtin_clz(x) : 32; }
+#ifdef __clang__
+#define VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define VECTORIZE _Pragma("GCC ivdep")
+#endif
+
+struct wave {  // state.WaveHeader and the vector registers
+  u32 s[128];
+  u32 scc, pc, state, mode;
+  u64 scratch, fault_address;
+  u32 fault_size, fault_action, spare[22];
+  u32 v[512][LANES];
+};
+struct range { u64 start, end, host, writable; };
+struct run {  // translate.Run
+  u64 ranges, range_count, last_range;
+  u64 waves, lds, lds_bytes, scratch, scratch_bytes;
+  u64 next_group, last_group;
+  u32 groups[3], size[3], grid[3];
+  u32 wave_count, started, current;
+  u32 user_count, id_place, id_enable, ids_in_ttmp, entry, mode, registers;
+  u32 user_data[32];
+};
+
+enum { DONE, STEP, FAULT, NEW_PLACE, CHANGED_MODE };       // why run_groups returns
+enum { RUNNING, AT_BARRIER, ENDED };                       // wave.state
+enum { READ, WRITE, LOCAL_READ, LOCAL_WRITE, PRIVATE_READ, PRIVATE_WRITE };
+#define EACH_LANE for (u32 l = 0; l < LANES; l++)
+#define NOWHERE (~0ul)
+#define FULL ((MASK)~(MASK)0)
+#define INLINE static inline __attribute__((always_inline))
+#define SLOW static __attribute__((noinline, cold))
+
+void *memcpy(void *, const void *, unsigned long);
+void *memset(void *, int, unsigned long);
+
+// -- memory: addresses of the card become addresses of this process, or a fault -------------------------------------
+SLOW u32 fault(struct wave *w, u64 address, u32 size, u32 action) {
+  w->fault_address = address, w->fault_size = size, w->fault_action = action;
+  return FAULT;
+}
+
+static u64 locate(struct run *r, u64 low, u64 end, u32 writing) {  // what to add to the address
+  const struct range *all = (const struct range *)r->ranges, *last = all + r->last_range;
+  if (r->range_count && last->start <= low && end <= last->end && low < end && (last->writable || !writing)) return last->host;
+  u64 first = 0, count = r->range_count;
+  while (count) {
+    u64 half = count / 2;
+    if (all[first + half].end <= low) first += half + 1, count -= half + 1;
+    else count = half;
+  }
+  if (first == r->range_count || all[first].start > low || end > all[first].end || end < low || writing && !all[first].writable)
+    return NOWHERE;
+  r->last_range = first;
+  return all[first].host;
+}
+
+INLINE void extent(const u64 *a, MASK e, u64 *low, u64 *high) {  // the lowest and highest address of active lanes
+  u64 lo = ~0ul, hi = 0;
+  EACH_LANE {
+    u64 on = -(u64)(e >> l & 1);
+    u64 x = a[l] | ~on, y = a[l] & on;
+    lo = x < lo ? x : lo, hi = y > hi ? y : hi;
+  }
+  *low = lo, *high = hi;
+}
+
+// Each of these turns the addresses of active lanes into pointers; other lanes get a pointer that may be read.
+SLOW u32 each_global(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
+  u64 safe = 0;
+  EACH_LANE if (e >> l & 1) {
+    u64 host = locate(r, a[l], a[l] + size, writing);
+    if (host == NOWHERE) return fault(w, a[l], size, writing ? WRITE : READ);
+    a[l] += host;
+    safe = a[l];
+  }
+  EACH_LANE if (!(e >> l & 1)) a[l] = safe;
+  return 0;
+}
+
+INLINE u32 to_global(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
+  u64 low, high;
+  extent(a, e, &low, &high);
+  u64 host = locate(r, low, high + size, writing);
+  if (host == NOWHERE) return each_global(r, w, a, e, size, writing);
+  EACH_LANE a[l] = ((e >> l & 1) ? a[l] : low) + host;
+  return 0;
+}
+
+INLINE u32 to_lds(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
+  u64 low, high;
+  EACH_LANE a[l] &= 0xffffffff;
+  extent(a, e, &low, &high);
+  if (high + size > r->lds_bytes) return fault(w, high, size, writing ? LOCAL_WRITE : LOCAL_READ);
+  EACH_LANE a[l] = ((e >> l & 1) ? a[l] : low) + r->lds;
+  return 0;
+}
+
+INLINE u32 to_scratch(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
+  u64 low, high;
+  EACH_LANE a[l] &= 0xffffffff;
+  extent(a, e, &low, &high);
+  if (high + size > r->scratch_bytes) return fault(w, high, size, writing ? PRIVATE_WRITE : PRIVATE_READ);
+  EACH_LANE a[l] = ((e >> l & 1) ? a[l] : low) + w->scratch + l * r->scratch_bytes;
+  return 0;
+}
+
+SLOW u32 to_flat(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {  // apertures: 1 << 48 LDS, 2 << 48 scratch
+  u64 safe = 0;
+  EACH_LANE if (e >> l & 1) {
+    u64 aperture = a[l] >> 32, offset = a[l] & 0xffffffff;
+    if (aperture == 1 << 16) {
+      if (offset + size > r->lds_bytes) return fault(w, offset, size, writing ? LOCAL_WRITE : LOCAL_READ);
+      a[l] = r->lds + offset;
+    } else if (aperture == 2 << 16) {
+      if (offset + size > r->scratch_bytes) return fault(w, offset, size, writing ? PRIVATE_WRITE : PRIVATE_READ);
+      a[l] = w->scratch + l * r->scratch_bytes + offset;
+    } else {
+      u64 host = locate(r, a[l], a[l] + size, writing);
+      if (host == NOWHERE) return fault(w, a[l], size, writing ? WRITE : READ);
+      a[l] += host;
+    }
+    safe = a[l];
+  }
+  EACH_LANE if (!(e >> l & 1)) a[l] = safe;
+  return 0;
+}
+
+INLINE _Bool in_a_row(const u64 *p, MASK e) {              // all lanes active, each dword behind the one before
+  u64 apart = 0;
+  EACH_LANE apart |= p[l] - p[0] ^ 4 * l;
+  return e == FULL && !apart;
+}
+
+INLINE void load_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
+  if (count == 1 && in_a_row(p, e)) {
+    memcpy(v, (const void *)p[0], 4 * LANES);
+    return;
+  }
+  for (u32 n = 0; n < count; n++)
+    EACH_LANE {
+      u32 x;
+      memcpy(&x, (const void *)(p[l] + 4 * n), 4);
+      v[n][l] = (e >> l & 1) ? x : v[n][l];
+    }
+}
+
+INLINE void store_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
+  if (count == 1 && in_a_row(p, e)) {
+    memcpy((void *)p[0], v, 4 * LANES);
+    return;
+  }
+  EACH_LANE if (e >> l & 1) for (u32 n = 0; n < count; n++) memcpy((u8 *)p[l] + 4 * n, &v[n][l], 4);
+}
+
+#define LOAD_SMALL(type)                                                                         \
+  INLINE void load_##type(u32 *v, const u64 *p, MASK e) {                                        \
+    EACH_LANE {                                                                                  \
+      type x;                                                                                    \
+      memcpy(&x, (const void *)p[l], sizeof x);                                                  \
+      v[l] = (e >> l & 1) ? (u32)(i32)x : v[l];                                                  \
+    }                                                                                            \
+  }                                                                                              \
+  INLINE void load_low_##type(u32 *v, const u64 *p, MASK e) {                                    \
+    EACH_LANE {                                                                                  \
+      type x;                                                                                    \
+      memcpy(&x, (const void *)p[l], sizeof x);                                                  \
+      v[l] = (e >> l & 1) ? (v[l] & 0xffff0000) | (u16)x : v[l];                                 \
+    }                                                                                            \
+  }                                                                                              \
+  INLINE void load_high_##type(u32 *v, const u64 *p, MASK e) {                                   \
+    EACH_LANE {                                                                                  \
+      type x;                                                                                    \
+      memcpy(&x, (const void *)p[l], sizeof x);                                                  \
+      v[l] = (e >> l & 1) ? (v[l] & 0xffff) | (u32)(u16)x << 16 : v[l];                          \
+    }                                                                                            \
+  }
+LOAD_SMALL(u8) LOAD_SMALL(i8) LOAD_SMALL(u16) LOAD_SMALL(i16)
+#define STORE_SMALL(type)                                                                        \
+  INLINE void store_##type(const u32 *v, const u64 *p, MASK e, u32 shift) {                      \
+    EACH_LANE if (e >> l & 1) {                                                                  \
+      type x = (type)(v[l] >> shift);                                                            \
+      memcpy((void *)p[l], &x, sizeof x);                                                        \
+    }                                                                                            \
+  }
+STORE_SMALL(u8) STORE_SMALL(u16)
+
+static u32 load_scalar(struct run *r, struct wave *w, u64 address, u32 count, u32 *s) {
+  u64 host = locate(r, address, address + 4 * count, 0);
+  if (host == NOWHERE) return fault(w, address, 4 * count, READ);
+  memcpy(s, (const void *)(address + host), 4 * count);
+  return 0;
+}
+
+// -- workgroups -----------------------------------------------------------------------------------------------------
+static u32 kernel(struct run *r, struct wave *w);
+
+static void start_group(struct run *r) {
+  u64 number = r->next_group;
+  u32 id[3] = {number % r->groups[0], number / r->groups[0] % r->groups[1], number / r->groups[0] / r->groups[1]}, size[3];
+  for (u32 n = 0; n < 3; n++) {                            // the last workgroups of a grid may be smaller
+    u32 left = r->grid[n] - id[n] * r->size[n];
+    size[n] = left < r->size[n] ? left : r->size[n];
+  }
+  u32 items = size[0] * size[1] * size[2];
+  memset((void *)r->lds, 0xa5, r->lds_bytes);
+  r->wave_count = (items + LANES - 1) / LANES;
+  for (u32 n = 0; n < r->wave_count; n++) {
+    struct wave *w = (struct wave *)r->waves + n;
+    u32 first = n * LANES, lanes = items - first < LANES ? items - first : LANES, place = r->id_place;
+    memset(w->s, 0xa5, sizeof w->s);
+    memset(w->v, 0xa5, r->registers * sizeof w->v[0]);
+    for (u32 i = 0; i < r->user_count; i++) w->s[i] = r->user_data[i];
+    if (r->ids_in_ttmp) w->s[108 + 9] = id[0], w->s[108 + 7] = id[1] | id[2] << 16;
+    else for (u32 i = 0; i < 3; i++) if (r->id_enable >> i & 1) w->s[place++] = id[i];
+    u64 mask = lanes == 64 ? ~0ul : (1ul << lanes) - 1;
+    w->s[126] = mask, w->s[127] = mask >> 32;
+    w->scc = 0, w->pc = r->entry, w->state = RUNNING, w->mode = r->mode;
+    w->scratch = r->scratch + (u64)n * LANES * r->scratch_bytes;
+    EACH_LANE {
+      u32 item = first + l;
+      w->v[0][l] = item % size[0] | item / size[0] % size[1] << 10 | item / (size[0] * size[1]) << 20;
+    }
+  }
+}
+
+u32 run_groups(struct run *r) {                            // from where it stopped; the wave in question is r->current
+  for (; r->next_group < r->last_group; r->next_group++, r->started = 0) {
+    if (!r->started) start_group(r), r->started = 1, r->current = 0;
+    for (;;) {
+      u32 waiting = 0;
+      for (; r->current < r->wave_count; r->current++) {
+        struct wave *w = (struct wave *)r->waves + r->current;
+        if (w->state == RUNNING) {
+          u32 why = kernel(r, w);
+          if (why) return why;
+        }
+      }
+      for (u32 n = 0; n < r->wave_count; n++) {
+        struct wave *w = (struct wave *)r->waves + n;
+        if (w->state == AT_BARRIER) w->state = RUNNING, waiting++;
+      }
+      r->current = 0;
+      if (!waiting) break;
+    }
+  }
+  return DONE;
+}

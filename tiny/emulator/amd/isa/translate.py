@@ -1,0 +1,313 @@
+"""A whole kernel as C: basic blocks with labels, vector instructions as loops over lanes, memory with faults.
+
+What the translation does not know (an instruction of a rare kind) it hands to the interpreter, one step at a
+time, on the
+same registers. The text depends only on the code, the mode and the wave size, so its object is cached like a
+kernel's.
+"""
+
+from pathlib import Path
+
+from tiny.emulator.amd.isa import c_memory, c_text
+from tiny.emulator.amd.isa.decode import VCC, Instruction
+from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
+from tiny.emulator.amd.isa.interpreter import MODE_REGISTER, changed_mode, hardware_register
+from tiny.emulator.amd.isa.lower import Mode, Store, UnsupportedError, lower, raw
+from tiny.emulator.amd.isa.segment import EXEC, LANE_WISE, Segment, mask_text, uniform_leaf
+from tiny.emulator.amd.isa.state import Kernel
+from tiny.toolchain import Source
+
+RUNTIME = Path(__file__).with_name("runtime.c").read_text()
+INTERPRETED = {"scatter", "vgpr_at", "sgpr_at"}  # leaves that only the interpreter knows
+VECTOR_KINDS = {"vector", "packed", "mix", "dot", "lanes", "matrix", "indirect"}
+MOST_INSTRUCTIONS = 200_000  # of one kernel; more is a runaway
+
+
+def preamble(wave_size: int) -> str:
+    """What precedes the kernel in its unit."""
+    kind = "u32" if wave_size == 32 else "u64"
+    return f"#define LANES {wave_size}\n#define MASK {kind}\n{RUNTIME}"
+
+
+def translate(kernel: Kernel, places: frozenset[int] = frozenset()) -> Source:
+    """The kernel's source. places: byte offsets that are jumped to through registers, as found out by
+    running it.
+    """
+    body = Translator(kernel).function(places)
+    # the entry point is named after the content by the cache; here it has one name in every unit
+    return Source("run_groups", body, preamble(kernel.wave_size))
+
+
+class Translator:
+    """Walks the code from its entry along all branches."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self.null = 249 - kernel.family.m0
+        self._start_mode = kernel.rsrc1.float_mode
+        self._lines: list[str] = []
+        self._float_mode = self._start_mode
+        self._segment = Segment(kernel.wave_size, self.null)
+
+    def function(self, places: frozenset[int]) -> str:
+        """The C function `kernel`, after finding out which instructions can be reached."""
+        starts, reached = self._explore({self.kernel.entry, *places})
+        cases = " ".join(f"case {pc}: goto L{pc};" for pc in sorted(starts))
+        lines = [
+            "static u32 kernel(struct run *r, struct wave *w) {",
+            "u32 *const S = w->s; u32 (*const V)[LANES] = w->v;",
+            "u32 bad;",
+            "again:",
+            f"switch (w->pc) {{ {cases} default: return NEW_PLACE; }}",
+        ]
+        for start in sorted(starts):
+            lines += [f"L{start}: ;", *self._block(start, starts, reached)]
+        return "\n".join([*lines, "}", ""])
+
+    # -- which instructions there are ------------------------------------------------------------------------
+    def _explore(self, entries: set[int]) -> tuple[set[int], dict[int, Instruction]]:
+        """(starts of basic blocks, every instruction that can be reached by its offset)."""
+        starts, reached, todo = set(entries), {}, list(entries)
+        while todo:
+            pc = todo.pop()
+            while pc not in reached:
+                instruction = reached[pc] = self.kernel.at(pc)
+                if len(reached) > MOST_INSTRUCTIONS:
+                    raise UnsupportedError(
+                        f"{self.kernel.name} has more than {MOST_INSTRUCTIONS} instructions"
+                    )
+                kind, follows = instruction.operation.kind, pc + instruction.size
+                if kind in ("branch", "jump"):
+                    targets = jump_targets(instruction, follows)
+                    starts.update((*targets, follows))
+                    todo += targets
+                elif kind == "barrier" or not self._translated(instruction):
+                    starts.add(follows)
+                if kind == "end" or instruction.name in ("s_branch", "s_setpc_b64"):
+                    break
+                pc = follows
+        return starts & reached.keys(), reached
+
+    def _translated(self, instruction: Instruction) -> bool:
+        """Whether this instruction becomes C; others are steps of the interpreter."""
+        try:
+            self._check(instruction)
+        except (UnsupportedError, NotImplementedError):
+            return False
+        return True
+
+    def _check(self, instruction: Instruction) -> None:
+        kind = instruction.operation.kind
+        if kind in VECTOR_KINDS or kind == "scalar":
+            stores = lower(instruction, Mode.from_bits(self._start_mode))
+            if any(store.where.endswith("_at") or uses(store, INTERPRETED) for store in stores):
+                raise UnsupportedError(instruction.name)
+        elif kind in ("memory", "scalar memory"):
+            c_memory.statements(instruction, self.kernel.wave_size, self.null)
+        elif kind not in (
+            "branch",
+            "jump",
+            "end",
+            "barrier",
+            "wait",
+            "mode",
+            "message",
+            "register",
+            "barrier wait",
+        ):
+            raise UnsupportedError(instruction.name)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+    def _block(self, start: int, starts: set[int], reached: dict[int, Instruction]) -> list[str]:
+        self._lines, self._float_mode, pc = [], self._start_mode, start
+        while pc in reached and (pc == start or pc not in starts):
+            instruction = reached[pc]
+            leaves = self._instruction(instruction, pc)
+            pc += instruction.size
+            if leaves:
+                break
+        else:
+            self._finish()
+            self._leave_mode(pc)
+            self._lines.append(f"goto L{pc};" if pc in reached else f"w->pc = {pc}; return NEW_PLACE;")
+        self._finish()
+        return self._lines
+
+    def _finish(self) -> None:
+        """Close the loop over lanes."""
+        if not self._segment.empty:
+            self._lines += self._segment.text()
+            self._segment = Segment(self.kernel.wave_size, self.null)
+
+    def _leave_mode(self, pc: int) -> None:
+        if self._float_mode != self._start_mode:
+            raise UnsupportedError(
+                f"{self.kernel.name}: the float mode differs where blocks meet, at {pc:#x}"
+            )
+
+    def _instruction(self, instruction: Instruction, pc: int) -> bool:
+        """Write one instruction. True if control never reaches the next one in line."""
+        kind = instruction.operation.kind
+        if not self._translated(instruction):
+            self._finish()
+            self._leave_mode(pc)
+            self._lines.append(f"w->pc = {pc}; return STEP;")
+            return True
+        if kind in ("wait", "barrier wait", "message"):
+            if kind == "message" and instruction.sources[0].value != SENDMSG_DEALLOC_VGPRS:
+                raise UnsupportedError("this message")
+            return False
+        if kind in VECTOR_KINDS or kind == "scalar":
+            self._registers(instruction)
+            return False
+        self._finish()
+        return getattr(self, f"_{kind.replace(' ', '_')}")(instruction, pc)
+
+    def _registers(self, instruction: Instruction) -> None:
+        stores = lower(instruction, Mode.from_bits(self._float_mode))
+        if all(store.where in LANE_WISE for store in stores):
+            if not self._segment.accepts(stores):
+                self._finish()
+            self._segment.add(stores)
+            return
+        self._finish()
+        self._uniform(stores)
+
+    def _uniform(self, stores: list[Store]) -> None:
+        """Scalar results, computed once."""
+        writer = c_text.Writer(self._leaf)
+        wanted = [each for store in stores for each in (store.value, store.lane) if each is not None]
+        texts = dict(zip(map(id, wanted), writer.expressions(wanted), strict=True))
+        lines = []
+        for number, store in enumerate(stores):
+            text = texts[id(store.value)]
+            lines.append(f"const {c_text.CTYPE[store.value.kind]} r{number} = {text};")
+        for number, store in enumerate(stores):
+            if store.where == "sgpr" and store.index != self.null:
+                lines.append(f"S[{store.index}] = r{number};")
+            elif store.where == "scc":
+                lines.append(f"w->scc = r{number};")
+            elif store.where == "exec":
+                lines.append(f"S[{EXEC}] = r{number}; S[{EXEC + 1}] = r{number} >> 32;")
+            elif store.where == "lane":
+                lines.append(f"V[{store.index}][{texts[id(store.lane)]}] = r{number};")
+        self._lines += ["{", *writer.statements, *lines, "}"]
+
+    def _leaf(self, value) -> str | None:
+        if value.op in ("gather", "lane_number"):
+            writer = c_text.Writer(self._leaf, "g")
+            index = writer.expressions([value.args[0]])[0]
+            if writer.statements:
+                raise UnsupportedError("a lane number that is computed")
+            bound = self.kernel.wave_size - 1
+            return f"V[{value.args[1]}][{index}]" if value.op == "gather" else f"({index} & {bound})"
+        return uniform_leaf(value, self.kernel.wave_size, self.null)
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    def _memory(self, instruction: Instruction, pc: int) -> bool:
+        self._lines += [
+            "{",
+            f"w->pc = {pc};",
+            *c_memory.statements(instruction, self.kernel.wave_size, self.null),
+            "}",
+        ]
+        return False
+
+    _scalar_memory = _memory
+
+    # -- flow ------------------------------------------------------------------------------------------------
+    def _branch(self, instruction: Instruction, pc: int) -> bool:
+        self._leave_mode(pc)
+        target = pc + instruction.size + 4 * instruction.sources[-1].value
+        condition = branch_condition(instruction.name, self.kernel.wave_size)
+        self._lines.append(f"if ({condition}) goto L{target};")
+        if instruction.name == "s_branch":
+            return True
+        self._lines.append(f"goto L{pc + instruction.size};")
+        return True
+
+    def _jump(self, instruction: Instruction, pc: int) -> bool:
+        self._leave_mode(pc)
+        base, follows = self.kernel.address, pc + instruction.size
+        self._lines.append("{")
+        if instruction.sources and instruction.name != "s_call_b64":
+            low, high = (
+                uniform_leaf(raw(instruction.sources[0], n), self.kernel.wave_size, self.null) for n in (0, 1)
+            )
+            self._lines.append(f"const u64 target = ((u64){high} << 32 | {low}) - {base}ul;")
+        if instruction.results:
+            code, address = instruction.results[0].code, base + follows
+            self._lines.append(
+                f"S[{code}] = {address & 0xFFFFFFFF:#x}u; S[{code + 1}] = {address >> 32:#x}u;"
+            )
+        if instruction.name == "s_getpc_b64":
+            self._lines.append("}")
+            return False
+        if instruction.name == "s_call_b64":
+            self._lines.append(f"}} goto L{follows + 4 * instruction.sources[0].value};")
+        else:
+            self._lines.append("w->pc = target < 0xffffffff ? target : 0xffffffff; } goto again;")
+        return True
+
+    def _end(self, instruction: Instruction, pc: int) -> bool:
+        self._lines.append(f"w->pc = {pc}; w->state = ENDED; return DONE;")
+        return True
+
+    def _barrier(self, instruction: Instruction, pc: int) -> bool:
+        self._leave_mode(pc)
+        self._lines.append(f"w->pc = {pc + instruction.size}; w->state = AT_BARRIER; return DONE;")
+        return True
+
+    def _mode(self, instruction: Instruction, pc: int) -> bool:
+        self._set_mode(changed_mode(self._float_mode, instruction))
+        return False
+
+    def _set_mode(self, mode: int) -> None:
+        Mode.from_bits(mode)
+        self._float_mode = mode
+        self._lines.append(f"w->mode = {mode};")
+
+    def _register(self, instruction: Instruction, pc: int) -> bool:
+        number, low, width = hardware_register(instruction)
+        if number != MODE_REGISTER:
+            raise UnsupportedError(f"hardware register {number}")
+        mask = (1 << width) - 1 << low
+        if instruction.name == "s_getreg_b32":
+            self._lines.append(f"S[{instruction.results[0].code}] = (w->mode & {mask:#x}u) >> {low};")
+            return False
+        if instruction.name != "s_setreg_imm32_b32" or low + width > 8:
+            raise UnsupportedError(f"{instruction.name} of MODE with a value that is not known in advance")
+        self._set_mode(self._float_mode & ~mask | instruction.sources[1].value << low & mask)
+        return False
+
+
+def uses(store: Store, ops: set[str]) -> bool:
+    """Whether a leaf of those kinds occurs in what is stored."""
+    todo = [each for each in (store.value, store.condition, store.lane) if each is not None]
+    seen = set()
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if value.op in ops:
+            return True
+        todo += [each for each in value.args if hasattr(each, "op")]
+    return False
+
+
+def jump_targets(instruction: Instruction, follows: int) -> list[int]:
+    """Where a branch or a call may go, as far as the instruction itself says."""
+    labels = [each for each in instruction.sources if each.token == "label"]
+    return [follows + 4 * labels[0].value] if labels else []
+
+
+def branch_condition(name: str, wave_size: int) -> str:
+    """The C text of the condition of a branch."""
+    if name == "s_branch":
+        return "1"
+    condition = name.removeprefix("s_cbranch_")
+    if condition in ("scc0", "scc1"):
+        return "w->scc" if condition == "scc1" else "!w->scc"
+    mask = mask_text(VCC if condition.startswith("vcc") else EXEC, wave_size)
+    return f"{mask} {'!=' if condition.endswith('nz') else '=='} 0"

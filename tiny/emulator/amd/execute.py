@@ -1,12 +1,74 @@
 """Run a dispatch: the joint between the engines and the instruction sets."""
+from tiny import config
 from tiny.emulator.amd.engines.base import EmulatorError
 from tiny.emulator.amd.engines.dispatch import Dispatch
+from tiny.emulator.amd.isa import run
+from tiny.emulator.amd.isa.decode import DecodeError, Family
+from tiny.emulator.amd.isa.families import family_named
+from tiny.emulator.amd.isa.lower import UnsupportedError
+from tiny.emulator.amd.isa.memory import MemoryFault as IsaFault
+from tiny.emulator.amd.isa.memory import Range
+from tiny.emulator.amd.isa.state import Dispatch as IsaDispatch
+from tiny.emulator.amd.isa.state import EmulationError, Kernel
+from tiny.emulator.amd.isa.translate import extent
 from tiny.emulator.amd.kernel.cards import Card
-from tiny.emulator.amd.kernel.memory import PageTable
+from tiny.emulator.amd.kernel.memory import MemoryFault, PageTable
+
+MOST_CODE = 4 << 20                                          # bytes of a kernel; more is a runaway
+
+# (family, code address, resource words, wave size) -> the kernel that was found there last
+_kernels: dict[tuple, Kernel] = {}
+
+
+class CardMemory:
+    """A page table as instructions see it: GPU addresses are addresses of this process."""
+
+    def __init__(self, table: PageTable):
+        self.read, self.write = table.read, table.write
+        self._ranges = [Range(start, end - start, start, writable) for start, end, writable in table.ranges()]
+
+    def ranges(self) -> list[Range]:
+        return self._ranges
 
 
 def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
     """Execute every workgroup. MemoryFault for what the page table forbids, EmulatorError for what is not
     known.
     """
-    raise EmulatorError(f"{card.name}: the kernel at {dispatch.code:#x}: no instruction set is connected yet")
+    settings = config.current()
+    try:
+        kernel = _kernel(dispatch, card, table)
+        work = IsaDispatch(kernel, CardMemory(table), dispatch.user_data, dispatch.groups, dispatch.threads,
+                           dispatch.grid)
+        run.run(work, settings.threads or settings.core_count)
+    except IsaFault as fault:
+        raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault
+    except (EmulationError, DecodeError, UnsupportedError) as error:
+        raise EmulatorError(f"{card.name}: {error}") from error
+
+
+def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:
+    """The kernel at the dispatch's address: the one of last time, if its code is still the same."""
+    family = family_named(card.name)
+    lane_scratch = dispatch.scratch // dispatch.wave_size
+    key = (family.name, dispatch.code, dispatch.rsrc1, dispatch.rsrc2, dispatch.wave_size, dispatch.lds,
+           lane_scratch)
+    known = _kernels.get(key)
+    if known is not None and table.read(dispatch.code, len(known.code)) == known.code:
+        return known
+    name = f"kernel at {dispatch.code:#x}"
+    code = _code(dispatch, table, family)
+    found = Kernel(name, family, code, dispatch.code, dispatch.rsrc1, dispatch.rsrc2, 0, dispatch.wave_size,
+                   dispatch.lds, lane_scratch)
+    _kernels[key] = found
+    return found
+
+
+def _code(dispatch: Dispatch, table: PageTable, family: Family) -> bytes:
+    """The bytes from the first instruction to the last one that can be reached."""
+    memory = table.find(dispatch.code)
+    if memory is None:
+        raise MemoryFault(dispatch.code, 4, False, "not mapped, and a dispatch's code is there")
+    size = min(memory.address + memory.size - dispatch.code, MOST_CODE)
+    data = table.read(dispatch.code, size)
+    return data[:extent(family, data)]

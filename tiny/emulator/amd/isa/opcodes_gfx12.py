@@ -1,7 +1,8 @@
 """Opcode numbers of gfx12 (RDNA4, gfx1200 and gfx1201), one list for each encoding.
 
-Source: LLVM 22's disassembler, asked for every number of every encoding (tests/emulator/amd/isa/oracle.py asks
-it for whole words). VOP3 lists only what has no shorter form: the numbers of the others follow, see PROMOTED.
+Source: LLVM 22's disassembler, asked for every number of every encoding (tests/emulator/amd/isa/oracle.py
+asks it for whole words). VOP3 lists only what has no shorter form: the numbers of the others follow from
+PROMOTED.
 """
 from tiny.emulator.amd.isa.encoding import numbered
 

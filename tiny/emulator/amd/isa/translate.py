@@ -9,7 +9,7 @@ kernel's.
 from pathlib import Path
 
 from tiny.emulator.amd.isa import c_memory, c_text
-from tiny.emulator.amd.isa.decode import VCC, Instruction
+from tiny.emulator.amd.isa.decode import VCC, Family, Instruction, decode
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
 from tiny.emulator.amd.isa.interpreter import MODE_REGISTER, changed_mode, hardware_register
 from tiny.emulator.amd.isa.lower import Mode, Store, UnsupportedError, lower, raw
@@ -279,6 +279,23 @@ class Translator:
             raise UnsupportedError(f"{instruction.name} of MODE with a value that is not known in advance")
         self._set_mode(self._float_mode & ~mask | instruction.sources[1].value << low & mask)
         return False
+
+
+def extent(family: Family, code: bytes) -> int:
+    """Bytes of `code` up to the end of the last instruction that can be reached from the first one."""
+    seen: set[int] = set()
+    todo, end = [0], 0
+    while todo:
+        pc = todo.pop()
+        while pc not in seen:
+            seen.add(pc)
+            instruction = decode(family, code, pc)
+            pc += instruction.size
+            end = max(end, pc)
+            todo += [target for target in jump_targets(instruction, pc) if target >= 0]
+            if instruction.operation.kind == "end" or instruction.name in ("s_branch", "s_setpc_b64"):
+                break
+    return end
 
 
 def uses(store: Store, ops: set[str]) -> bool:

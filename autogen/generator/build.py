@@ -13,8 +13,10 @@ from tiny.autogen.generator.records import Declarations, Enumeration, Record
 
 @dataclass
 class Source:
-    """What a set's parts read from: `text` includes its headers, `includes` are the folders, `paths` the
-    files listed."""
+    """What a set's parts read from.
+
+    text  C that includes the set's headers     includes  folders     paths  the files that the set lists
+    """
     text: str
     includes: list[str]
     paths: list[Path]
@@ -29,8 +31,10 @@ class Source:
 
 @dataclass
 class Built:
-    """A generated module: its text, the structs in it, and the sha256 of each header read (PACKAGE/PATH ->
-    digest)."""
+    """A generated module.
+
+    records  the structs in it     hashes  (Package.key, path) -> sha256, of each file read
+    """
     text: str
     records: list[Record]
     hashes: dict[tuple[str, str], str]
@@ -58,13 +62,11 @@ def source_of(wanted: HeaderSet, folders: Mapping[str, Unpacked], links: Path) -
             raise libclang.HeaderError(f"{wanted.module}: {path.name} is not where the manifest says, {path}")
     lines = [f"#include <{header.include}>" for header in wanted.headers if header.include]
     declared = [part for part in wanted.parts if isinstance(part, Declared)]
-    # the header's own ones get out of the way
     replaced = [name for part in declared for name in part.names]
-    lines = [f"#define {name} {name}_in_header" for name in replaced] + lines + [f"#undef {name}"
-                                                                                 for name in replaced]
-    return Source("\n".join([wanted.preamble, *lines, *(part.text for part in declared), ""]), includes,
-                  paths,
-                  wanted.language)
+    away = [f"#define {name} {name}_in_header" for name in replaced]    # the header's own get out of the way
+    back = [f"#undef {name}" for name in replaced]
+    text = "\n".join([wanted.preamble, *away, *lines, *back, *(part.text for part in declared), ""])
+    return Source(text, includes, paths, wanted.language)
 
 
 def _stubs(wanted: HeaderSet, links: Path) -> Path:
@@ -130,13 +132,12 @@ def _records(part: Records, source: Source, module: str,
                              if alias == record.tag or alias in part.names] for record in records}
     ffi = emit.ffi_for(records, named, aliases)
     ffi.cdef(prototypes)
-    # next to tables, only these are worth reading
-    replaced = {name for d in declared for name in d.names}
-    comments = "".join(emit.describe(record) for record in records if not replaced
-                       or {record.tag, record.typedef} & replaced)
     origin = {name: d.source for d in declared for name in d.names}
-    table = emit.table("TABLE", "structs whose layout is a table of ours, with its source",
-                       origin) if origin else ""
+    worth_reading = [record for record in records if not origin
+                     or {record.tag, record.typedef} & origin.keys()]
+    comments = "".join(map(emit.describe, worth_reading))
+    comment = "structs whose layout is a table of ours, with its source"
+    table = emit.table("TABLE", comment, origin) if origin else ""
     return f"{table}{comments}{emit.ffi_source(ffi, module)}", records, values
 
 

@@ -13,7 +13,7 @@ from tiny.autogen.generator import libclang, sets_amd, sets_linux, sets_metal, s
 from tiny.autogen.generator.build import Built, build
 from tiny.autogen.generator.manifest import HeaderSet
 from tiny.autogen.generator.packages import PackageError, Packages
-from tiny.autogen.generator.record import Record
+from tiny.autogen.generator.provenance import Provenance
 
 HERE = Path(__file__).resolve().parent.parent
 RECORD = HERE / "manifest.json"
@@ -23,8 +23,8 @@ SETS: tuple[HeaderSet, ...] = (*sets_linux.SETS, *sets_amd.SETS, *sets_nv.SETS, 
 
 @dataclass
 class Run:
-    """What one run saw: the record for manifest.json, and the lines that `--check` complains with."""
-    record: Record = field(default_factory=Record)
+    """What one run saw: what manifest.json should say, and the lines that `--check` complains with."""
+    provenance: Provenance = field(default_factory=Provenance)
     differences: list[str] = field(default_factory=list)
 
 
@@ -39,7 +39,7 @@ def chosen(names: Sequence[str], small: bool) -> list[HeaderSet]:
     return [known[name] for name in names or known if not small or known[name].small]
 
 
-def compare(wanted: HeaderSet, built: Built, recorded: Record, run: Run) -> None:
+def compare(wanted: HeaderSet, built: Built, recorded: Provenance, run: Run) -> None:
     """Note where a regenerated set differs from the committed one. A newer package with the same files is no
     difference."""
     module = HERE / f"{wanted.module}.py"
@@ -54,13 +54,13 @@ def compare(wanted: HeaderSet, built: Built, recorded: Record, run: Run) -> None
 
 def generate(wanted_sets: Sequence[HeaderSet], folder: Path, check: bool) -> Run:
     """Regenerate sets into this package's folder, or with `check` only compare."""
-    packages, run, recorded = Packages(folder), Run(), Record.read(RECORD)
+    packages, run, recorded = Packages(folder), Run(), Provenance.read(RECORD)
     packages.bring([package for wanted in wanted_sets for package in wanted.packages])
     for wanted in wanted_sets:
         start = time.perf_counter()
         folders = packages.bring(wanted.packages)
         built = build(wanted, folders, folder / "links")
-        run.record.add(wanted, folders, built.hashes)
+        run.provenance.add(wanted, folders, built.hashes)
         if check:
             compare(wanted, built, recorded, run)
         else:
@@ -99,18 +99,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(run: Run, check: bool, seconds: float) -> int:
     """Print what the run did; write manifest.json unless checking. Returns the exit status."""
-    recorded = Record.read(RECORD)
-    for key, package in sorted(run.record.packages.items()):
+    recorded = Provenance.read(RECORD)
+    for key, package in sorted(run.provenance.packages.items()):
         print(f"{key}: {package['version']}, {package['bytes'] / 1e6:.1f} MB")
-    print(f"{len(run.record.sets)} sets from {len(run.record.packages)} packages, "
-          f"{sum(p['bytes'] for p in run.record.packages.values()) / 1e6:.0f} MB, in {seconds:.0f} s")
-    for line in run.record.newer(recorded):
+    print(f"{len(run.provenance.sets)} sets from {len(run.provenance.packages)} packages, "
+          f"{sum(p['bytes'] for p in run.provenance.packages.values()) / 1e6:.0f} MB, in {seconds:.0f} s")
+    for line in run.provenance.newer(recorded):
         print(f"note: {line}")
     if not check:
         known = [wanted.module for wanted in SETS]
-        if set(run.record.sets) != set(known):                # of some sets only: the others stay as they are
-            run.record = recorded.merged(run.record)
-        run.record.write(RECORD, known)
+        # of some sets only: the others stay as they are
+        if set(run.provenance.sets) != set(known):
+            run.provenance = recorded.merged(run.provenance)
+        run.provenance.write(RECORD, known)
         return 0
     for line in run.differences:
         print(line, file=sys.stderr)

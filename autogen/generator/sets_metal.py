@@ -49,7 +49,8 @@ _MESSAGES = {
     "Error": ("localizedDescription", "code", "domain"),
 }
 # MTLResourceOptions has no name in C++: its first member is named instead
-_ENUMS = (r"ResourceCPUCacheMode", r"StorageMode", r"HazardTrackingMode", r"CPUCacheMode", r"CommandBufferStatus",
+_ENUMS = (r"ResourceCPUCacheMode", r"StorageMode", r"HazardTrackingMode", r"CPUCacheMode",
+          r"CommandBufferStatus",
           r"CommandBufferError", r"GPUFamily", r"ResourceUsage", r"DispatchType", r"BarrierScope",
           r"IndirectCommandType",
           r"LanguageVersion", r"MathMode", r"PipelineOption", r"LibraryError")

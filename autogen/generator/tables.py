@@ -21,8 +21,8 @@ def registers(source, patterns: Sequence[str], prefix: str = "reg") -> dict[str,
     numbers: dict[str, int] = {}
     for path in source.paths:
         text = path.read_text(errors="replace")
-        numbers |= {m[1]: int(m[2], 0) for m in re.finditer(r"^#define\s+(\w+)\s+(0x[0-9a-fA-F]+|\d+)L?\s*$",
-                                                            text, re.M)}
+        defines = re.finditer(r"^#define\s+(\w+)\s+(0x[0-9a-fA-F]+|\d+)L?\s*$", text, re.M)
+        numbers |= {match[1]: int(match[2], 0) for match in defines}
     rows: dict[str, tuple] = {}
     for name, offset in numbers.items():
         register = name.removeprefix(prefix)

@@ -7,7 +7,7 @@ import tiny.autogen
 from tests.autogen import agreement
 from tiny.autogen.generator import command, emit, libclang, macros, packages, tables
 from tiny.autogen.generator.build import Built, Source
-from tiny.autogen.generator.record import Record
+from tiny.autogen.generator.provenance import Provenance
 from tiny.autogen.generator.records import Declarations
 
 STRUCTS = """
@@ -154,7 +154,7 @@ def test_archives_are_derived_from_either_form_of_source_list(tmp_path):
 def test_every_set_has_its_module_and_its_record_and_no_other_stands_beside_them():
     folder = Path(tiny.autogen.__file__).parent
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__", "nv_abi"}
-    recorded = Record.read(command.RECORD)
+    recorded = Provenance.read(command.RECORD)
     assert modules == {wanted.module for wanted in command.SETS} == set(recorded.sets)
     assert {key for keys in recorded.sets.values() for key in keys} == set(recorded.packages)
     for name in recorded.sets:
@@ -173,15 +173,15 @@ def test_an_unknown_set_proposes_one():
         command.chosen(["kfd_6_13"], False)
 
 
-def test_a_record_notes_changed_files_and_newer_versions(tmp_path):
+def test_provenance_notes_changed_files_and_newer_versions(tmp_path):
     wanted = command.SETS[0]
     key = wanted.packages[0].key
     folders = {package.key: packages.Unpacked(tmp_path, "1.0", 10) for package in wanted.packages}
-    old, new = Record(), Record()
+    old, new = Provenance(), Provenance()
     old.add(wanted, folders, {(key, "a.h"): "1", (key, "b.h"): "2"})
     new.add(wanted, folders | {key: packages.Unpacked(tmp_path, "1.1", 10)}, {(key, "a.h"): "3"})
     assert old.changed({(key, "a.h"): "1"}) == [] and old.changed({(key, "a.h"): "3"}) == [f"{key}: a.h"]
     assert new.newer(old) == [f"{key} is now 1.1, recorded 1.0"]
     assert old.merged(new).packages[key]["files"] == {"a.h": "3", "b.h": "2"}
     old.write(tmp_path / "manifest.json", [wanted.module])
-    assert Record.read(tmp_path / "manifest.json") == old
+    assert Provenance.read(tmp_path / "manifest.json") == old

@@ -12,7 +12,7 @@ from tests.autogen import agreement
 from tiny.autogen.generator import command, libclang
 from tiny.autogen.generator.build import build
 from tiny.autogen.generator.packages import PackageError, Packages
-from tiny.autogen.generator.record import Record
+from tiny.autogen.generator.provenance import Provenance
 
 SMALL = [wanted for wanted in command.SETS if wanted.small]
 LARGE = [wanted for wanted in command.SETS if not wanted.small]
@@ -23,7 +23,7 @@ def disagreements(sets, folder) -> list[str]:
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         pytest.skip("header packages come through apt, which this machine lacks")
     libclang.load()
-    packages, recorded, run = Packages(folder), Record.read(command.RECORD), command.Run()
+    packages, recorded, run = Packages(folder), Provenance.read(command.RECORD), command.Run()
     try:
         packages.bring([package for wanted in sets for package in wanted.packages])
     except PackageError as error:

@@ -99,9 +99,9 @@ def taken_apart(text: str) -> list[Said]:
 
 def number(text: str) -> int | None:
     """The number in Mesa's spelling of a value; None for an enumerator's name."""
-    if found := re.search(r"\((0x[0-9a-f]+)\)", text) or re.match(r"(0x[0-9a-f]+)",
-                                                                  text) or re.match(r"(\d+)$", text.strip()):
-        return int(found[1], 0)
+    for pattern in (r".*\((0x[0-9a-f]+)\)", r"(0x[0-9a-f]+)", r"(\d+)\s*$"):
+        if found := re.match(pattern, text):
+            return int(found[1], 0)
     return None
 
 

@@ -84,8 +84,8 @@ def test_qmds_that_nak_writes(nak, compute_class):
     """1,000 launches: every field that NAK sets reads back, and it sets no bit that the declaration does not
     name."""
     ffi, library = nak
-    layout, gpu, random_ = qmd.VERSIONS[compute_class], device(ffi,
-                                                               compute_class), random.Random(compute_class)
+    layout, gpu = qmd.VERSIONS[compute_class], device(ffi, compute_class)
+    random_ = random.Random(compute_class)
     for _ in range(1000):
         info = ffi.new("struct nak_shader_info *", {"stage": COMPUTE_STAGE, "sm": gpu.sm})
         info.num_gprs, info.num_control_barriers = random_.randrange(1, 256), random_.randrange(17)

@@ -10,14 +10,14 @@ from tiny.autogen.generator.packages import Unpacked
 
 
 @dataclass
-class Record:
+class Provenance:
     """The file's content. packages: Package.key -> what it is, with "files": path -> sha256. sets: module ->
     package keys."""
     packages: dict[str, dict] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path) -> "Record":
+    def read(cls, path: Path) -> "Provenance":
         """The committed record; an empty one where there is none."""
         return cls(**json.loads(path.read_text())) if path.exists() else cls()
 
@@ -46,15 +46,15 @@ class Record:
         return [f"{key}: {path}" for (key, path), digest in hashes.items()
                 if self.packages.get(key, {"files": {}})["files"].get(path) != digest]
 
-    def newer(self, other: "Record") -> list[str]:
+    def newer(self, other: "Provenance") -> list[str]:
         """One line for each package of this record whose version the other has differently."""
         return [f"{key} is now {row['version']}, recorded {other.packages[key]['version']}"
                 for key, row in self.packages.items() if key in other.packages
                 and other.packages[key]["version"] != row["version"]]
 
-    def merged(self, newer: "Record") -> "Record":
+    def merged(self, newer: "Provenance") -> "Provenance":
         """This record with what another, of some sets only, says anew."""
         packages = {key: dict(row) for key, row in self.packages.items()}
         for key, row in newer.packages.items():
             packages[key] = row | {"files": packages.get(key, {"files": {}})["files"] | row["files"]}
-        return Record(packages, self.sets | newer.sets)
+        return Provenance(packages, self.sets | newer.sets)

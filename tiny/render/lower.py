@@ -5,6 +5,7 @@ points is an Instance: the kernel's expression with its axes replaced by positio
 interning, placed in the outermost scope that knows their operands (so what a loop does not change stands
 before it), and emitted once.
 """
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from tiny.schedule.loops import (
     Pack,
     Schedule,
     accumulation,
+    pack_counts,
     spills,
 )
 
@@ -123,7 +125,7 @@ class _Lowering:
     # -- loops -----------------------------------------------------------------------------------------------
     def _walk(self, state: _State, number: int, stop: int, body: Callable[[_State], None]) -> None:
         """Emit control loops `number` to stop - 1, remainders included, with `body` inside."""
-        packs = [pack for pack in self.schedule.packs if pack.depth == number]
+        packs = [pack for pack in self.schedule.packs if pack.depth == number < stop]
         if packs:
             self.scopes.open(None)
             for pack in packs:
@@ -332,13 +334,7 @@ class _Lowering:
         copies = 1
         for n, loop in enumerate(self.loops):
             copies *= self._width(n) if loop.kind == SPLIT else 1
-        registers = [
-            [
-                self._register(start, dtype, lanes, self._waiting(instance, state, own))
-                for own in range(copies)
-            ]
-            for instance, _, _ in points
-        ]
+        registers = [[self._register(start, dtype, lanes) for _ in range(copies)] for _ in points]
 
         def inner(within: _State) -> None:
             for over, reduced_counters, own in self._points(within, False):
@@ -351,28 +347,24 @@ class _Lowering:
                     self._set(sums[own], combine(op, self._read(sums[own]), value))
 
         self._walk(state, number, len(self.loops), inner)
-        return [self._gathered(sums, across) for sums in registers]
+        totals = [self._gathered(sums, across) for sums in registers]
+        waiting = [self._waiting(instance, state) for instance, _, _ in points]
+        return [total if before is None else combine(op, before, total)
+                for before, total in zip(waiting, totals, strict=True)]
 
-    def _waiting(self, instance: Instance, state: _State, own: int) -> Node | None:
+    def _waiting(self, instance: Instance, state: _State) -> Node | None:
         """The sum that an earlier round of an outer reduced loop left in the destination; None when there is
         none.
         """
-        outer = [
-            counter
-            for number, counter in state.counters.items()
-            if self.loops[number].axis in self.reduced and isinstance(counter, Node)
-        ]
-        later = [
-            counter
-            for number, counter in state.counters.items()
-            if self.loops[number].axis in self.reduced and not isinstance(counter, Node) and counter > 0
-        ]
-        if own or not (outer or later):
+        if not spills(self.schedule, self.reduced):
             return None
-        position: Integer = sum(later)
-        for counter in outer:
-            position = position + counter
-        started = less(0, position)
+        rounds: Integer = 0
+        for number, counter in state.counters.items():
+            if self.loops[number].axis in self.reduced:
+                rounds = rounds + counter
+        started = less(0, rounds)
+        if started is False:
+            return None
         gates = self._gates(instance) + ([started] if isinstance(started, Node) else [])
         return load(self.destination, self.where(instance, {}), gates)
 
@@ -401,9 +393,9 @@ class _Lowering:
         return 0
 
     # -- registers and memory --------------------------------------------------------------------------------
-    def _register(self, start, dtype, lanes: int, value: Node | None = None) -> Node:
-        initial = const(start, dtype) if value is None else value
-        if lanes and not initial.shape:
+    def _register(self, start, dtype, lanes: int) -> Node:
+        initial = const(start, dtype)
+        if lanes:
             initial = Node(ops.BROADCAST, None, (initial,), lanes)
         return self.scopes.statement(ops.REGISTER, (initial,), self.number())
 
@@ -450,33 +442,21 @@ class _Lowering:
             )
 
     # -- packing ---------------------------------------------------------------------------------------------
-    def _counts(self, pack: Pack) -> list[int]:
-        """How many points each loop of the layout has, remainders rounded up."""
-        counts = []
-        for number in pack.layout:
-            loop = self.loops[number]
-            before = [other.step for other in self.loops[:number] if other.axis is loop.axis]
-            outer = before[-1] if before else loop.axis.src[0].arg
-            counts.append(-(-outer // loop.step))
-        return counts
-
     def _local_index(self, pack: Pack, counters: dict[int, Integer]) -> Integer:
         index: Integer = 0
-        for number, count in zip(pack.layout, self._counts(pack), strict=True):
+        for number, count in zip(pack.layout, pack_counts(self.schedule, pack), strict=True):
             index = multiply(index, count) + counters.get(number, 0)
         return index
 
     def _pack(self, state: _State, pack: Pack) -> _State:
         """Emit the copy of an operand; the state it returns reads from the copy."""
-        size = 1
-        for count in self._counts(pack):
-            size *= count
-        local = Node(ops.LOCAL, pack.operand.dtype, (), (self.number(), size))
+        counts = pack_counts(self.schedule, pack)
+        local = Node(ops.LOCAL, pack.operand.dtype, (), (self.number(), math.prod(counts)))
         self.scopes.will_write(local)
         positions = dict(state.base)
         counters: dict[int, Integer] = {}
         opened = 0
-        for number, count in zip(pack.layout, self._counts(pack), strict=True):
+        for number, count in zip(pack.layout, counts, strict=True):
             loop = self.loops[number]
             if loop.kind == LANES and number == pack.layout[-1]:
                 counter: Integer = Node(ops.LANES, None, (), count)
@@ -491,7 +471,7 @@ class _Lowering:
         read = Instantiate(pack.operand)
         gates = [(axis, less(positions[axis], unbound(axis.src[0]))) for axis in read.axes[pack.operand]]
         gates = tuple((axis, gate) for axis, gate in gates if isinstance(gate, Node))
-        value = read(Instance(positions, gates), self._replaced(state, {}))
+        value = read(Instance(positions, gates), self._replaced(state, counters))
         self._store_at(local, self._local_index(pack, counters), value, None)
         for _ in range(opened):
             self.scopes.close()

@@ -8,6 +8,7 @@ over a reduced axis are the register tile: each combination of their UNROLL and 
 accumulator.
 """
 from dataclasses import dataclass
+from math import prod
 
 from tiny.ir import ops
 from tiny.ir.node import Node, toposort
@@ -23,6 +24,7 @@ SPLIT = "split"
 LANES = "lanes"      # the lanes of a vector; innermost
 BLOCK = "block"      # a loop over a reduced axis whose inner sums are taken apart and then added to the whole
 PARALLEL = (GROUP, THREAD)
+LARGEST_LOCAL = 1 << 20      # bytes of packed operands, which lie on a thread's stack
 CONTROL = (*PARALLEL, LOOP, BLOCK)
 
 
@@ -100,8 +102,9 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
             free = loop.axis not in reduced and loop.axis is not kernel.sequential
             kinds = {other.kind for other in schedule.loops[:number]}
             if not free or not kinds <= ({GROUP} if loop.kind == GROUP else {GROUP, THREAD}):
-                raise ScheduleError(f"{where}: groups, then threads are the outermost loops, over free axes of "
-                                    "the result")
+                raise ScheduleError(
+                    f"{where}: groups, then threads are the outermost loops, over free axes of the result"
+                )
         if loop.kind in (SPLIT, BLOCK) and loop.axis not in reduced:
             raise ScheduleError(f"{where}: only a reduced axis can be {loop.kind}")
         if loop.kind not in CONTROL and (loop.axis not in last or (loop.kind == LANES and loop.step != 1)):
@@ -112,8 +115,12 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
             raise ScheduleError(f"{where}: stands inside an unrolled loop on the same axis")
         if loop.kind not in CONTROL:
             unrolled.add(loop.axis)
+        if loop.kind == LANES and last[loop.axis] & (last[loop.axis] - 1):
+            raise ScheduleError(f"{where}: {last[loop.axis]} lanes; a vector has a power of two")
         if loop.axis is kernel.sequential and loop.kind != LOOP:
             raise ScheduleError(f"{where}: this axis must be walked in order")
+        if kernel.carried and loop.kind in CONTROL and loop.axis is not kernel.sequential in last:
+            raise ScheduleError(f"{where}: stands inside the loop along which a result is carried on")
         last[loop.axis] = loop.step
     for axis in wanted:
         if last.get(axis) != 1:
@@ -121,6 +128,50 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
     if sum(loop.kind == LANES for loop in schedule.loops) > 1:
         raise ScheduleError("only one loop can be the lanes of a vector")
     _check_memory_accumulators(kernel, schedule, reduced)
+    for number, pack in enumerate(schedule.packs):
+        problem = _problem_with_pack(kernel, schedule, pack)
+        if problem is not None:
+            raise ScheduleError(f"pack {number}, before loop {pack.depth}: {problem}")
+    size = sum(prod(pack_counts(schedule, pack)) * pack.operand.dtype.itemsize for pack in schedule.packs)
+    if size > LARGEST_LOCAL:
+        raise ScheduleError(
+            f"packs take {size} bytes of local memory, more than {LARGEST_LOCAL}; use smaller blocks"
+        )
+
+
+def _problem_with_pack(kernel: Kernel, schedule: Schedule, pack: Pack) -> str | None:
+    """Why an operand cannot be packed so, None if it can."""
+    loops = schedule.loops
+    if pack.operand.op is not ops.LOAD or pack.operand not in toposort(kernel.value):
+        return "its operand is no LOAD of the kernel's value"
+    if pack.operand.src[0].arg == 0:
+        return "its operand is in the memory that the kernel writes"
+    if sum(other.operand is pack.operand for other in schedule.packs) > 1:
+        return "its operand is packed twice"
+    if not 0 <= pack.depth < len(loops) or loops[pack.depth].kind not in (LOOP, BLOCK):
+        return "it stands before no loop"
+    axes = {node for node in toposort(pack.operand) if node.op is ops.RANGE}
+    wanted = [n for n in range(pack.depth, len(loops)) if loops[n].axis in axes]
+    if sorted(pack.layout) != wanted:
+        return f"its layout is {pack.layout}; the loops inside that its operand depends on are {wanted}"
+    if any(static_size(axis) is None for axis in axes):
+        return "its operand depends on an axis of symbolic size"
+    total = accumulation(kernel)
+    first = first_reduced(schedule, reduced_axes(kernel))
+    if total is not None and pack.operand not in toposort(total) and pack.depth >= first:
+        return "its operand is read after the reduction, outside the loop"
+    return None
+
+
+def pack_counts(schedule: Schedule, pack: Pack) -> list[int]:
+    """How many points each loop of a pack's layout has at most."""
+    counts = []
+    for number in pack.layout:
+        loop = schedule.loops[number]
+        steps = [other.step for other in schedule.loops[:number] if other.axis is loop.axis]
+        most = steps[-1] if loop.kind == LANES else min([static_size(loop.axis), *steps])
+        counts.append(-(-most // loop.step))
+    return counts
 
 
 def first_reduced(schedule: Schedule, reduced: tuple[Node, ...]) -> int | None:
@@ -151,6 +202,8 @@ def _check_memory_accumulators(kernel: Kernel, schedule: Schedule, reduced: tupl
         raise ScheduleError(
             "sums can wait in the destination only when they are the kernel's whole value, unrounded"
         )
+    if any(node.op is ops.LOAD and node.src[0].arg == 0 for node in toposort(kernel.value)):
+        raise ScheduleError("sums cannot wait in the destination while its old value is still read")
     if any(loop.kind == BLOCK for loop in schedule.loops):
         raise ScheduleError(
             "a loop whose inner sums are taken apart cannot also leave sums in the destination"

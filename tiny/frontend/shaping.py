@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 
 from tiny.ir import ops
-from tiny.ir.integer import Integer, bounds, equal
+from tiny.ir.integer import Integer, equal
 from tiny.ir.node import Node, const
 
 Shape = tuple[Integer, ...]
@@ -90,11 +90,3 @@ def on_axis(a: Node, axis: int, pair: tuple[Integer, Integer], other: tuple | No
 def window(a: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Node:
     """Windows along an axis: it becomes their number, a new last axis holds each one's `size` elements."""
     return Node(ops.WINDOW, None, (a,), (axis, size, stride, dilation))
-
-
-def strided(a: Node, axis: int, stride: int) -> Node:
-    """Every stride-th element along the axis, from the first on."""
-    if stride == 1 or bounds(a.shape[axis])[1] <= 1:
-        return a
-    taken = window(a, axis, 1, stride)
-    return reshape(taken, taken.shape[:-1])

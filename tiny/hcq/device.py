@@ -96,7 +96,7 @@ class Device(abc.ABC):
         """
         raise DeviceError(f"{self.name} has no reset; end this process and start again")
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - a device may have nothing to stop
         """Stop the device's threads; it must not be used any more."""
 
     def check_usable(self) -> None:

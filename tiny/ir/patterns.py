@@ -191,11 +191,6 @@ def value(a: Variable) -> Guard:
     return Guard(f"{{{a.name}}}.arg")
 
 
-def bits(x: Variable) -> Guard:
-    """Bits of one element; 8 for bool."""
-    return Guard(f"{{{x.name}}}.dtype.bits")
-
-
 def highest(x: Variable) -> Guard:
     """The largest value of the type."""
     return Guard(f"{{{x.name}}}.dtype.max")

@@ -223,7 +223,7 @@ class _Variant:
     # -- the right side
     def _replace(self, r: Rule) -> None:
         if isinstance(r.right, Pattern):
-            text = self._build(r.right, "node.dtype", root=True)
+            text = self._build(r.right, "node.dtype")
             self.steps.append(Step(f"return {text}", test=False, rule=r.name))
             return
         wanted = inspect.signature(r.right).parameters
@@ -233,7 +233,7 @@ class _Variant:
         self._test(f"(found := {call}) is not None")
         self.steps.append(Step("return found", test=False, rule=r.name))
 
-    def _build(self, pattern: Pattern, dtype: str, root: bool = False) -> str:
+    def _build(self, pattern: Pattern, dtype: str) -> str:
         """Python text that makes the node; `dtype` is the text for the type a literal here would have."""
         if isinstance(pattern, Literal):
             return f"const({pattern.value!r}, {dtype})"

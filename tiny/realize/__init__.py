@@ -80,9 +80,8 @@ def buffer_from_host(data, dtype: DType, shape: tuple[int, ...], device: str, co
 
 def empty_buffer(shape: tuple[int, ...], dtype: DType, device: str) -> Node:
     """A BUFFER node whose contents are whatever the memory held."""
-    return buffer_node(
-        Storage(device, dtype, tuple(shape), allocate(device, math.prod(shape) * dtype.itemsize))
-    )
+    buffer = allocate(device, math.prod(shape) * dtype.itemsize)
+    return buffer_node(Storage(device, dtype, tuple(shape), buffer))
 
 
 def read(node: Node) -> memoryview:
@@ -202,7 +201,7 @@ def realize(nodes: Sequence[Node]) -> list[Node]:
 def _compute(wanted: list[Node]) -> None:
     roots = list(wanted)
     order = toposort(*roots)
-    order = _after_copies(roots, order)
+    _after_copies(order)
     order, joined = _join_readers(roots, order)
     seen = order
     graph, order = _with_known(roots, order)
@@ -273,10 +272,9 @@ def _with_known(roots: list[Node], order: list[Node]) -> tuple[list[Node], list[
     return graph, toposort(*graph)
 
 
-def _after_copies(roots: list[Node], order: list[Node]) -> list[Node]:
+def _after_copies(order: list[Node]) -> None:
     """Move what is copied between devices first, by way of the host; those copies are then known."""
     for node in order:
         if node.op is ops.COPY and node not in _done and node.src[0].device not in (None, node.arg):
             [source] = realize([node.src[0]])
             _done[node] = buffer_from_host(read(source), node.dtype, source.shape, node.arg)
-    return order

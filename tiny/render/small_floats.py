@@ -12,28 +12,10 @@ import math
 
 from tiny.ir import ops
 from tiny.ir.dtype import DType, canonical, dtypes
-from tiny.ir.node import Node
 from tiny.render.formula import LAYOUTS, Formula, constant, where
 
 PATTERNS = (dtypes.bfloat16, dtypes.fp8e4m3, dtypes.fp8e5m2)
 F32, F64 = dtypes.float32, dtypes.float64
-
-
-def storage_dtype(dtype: DType) -> DType:
-    """The type a kernel holds values of `dtype` in: an unsigned integer for bfloat16 and fp8, otherwise
-    itself.
-    """
-    return LAYOUTS[dtype].word if dtype in PATTERNS else dtype
-
-
-def from_storage(node: Node, dtype: DType) -> Node:
-    """What was loaded as `storage_dtype(dtype)`, as a value of `dtype`."""
-    return Formula(node).bitcast(dtype).node
-
-
-def to_storage(node: Node) -> Node:
-    """A value as its `storage_dtype`, to be stored."""
-    return Formula(node).bitcast(storage_dtype(node.dtype)).node
 
 
 # -- to float32 -----------------------------------------------------------------------------------

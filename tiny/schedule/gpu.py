@@ -34,7 +34,7 @@ def choose(kernel: Kernel, target: Target) -> Schedule:
     total = accumulation(kernel)
     reduced = total.src[1:] if total is not None else ()
     free = [axis for axis in kernel.axes if axis is not kernel.sequential]
-    unroll = _rows(kernel, total, free)
+    unroll = _rows(total, free)
     groups, threads = _grid(free, unroll, min(target.lanes * GROUP_WAVES, target.work_items))
     inner = [Loop(axis, 1, UNROLL) for axis in free if unroll[axis] > 1]
     loops = [*groups, *threads]
@@ -53,7 +53,7 @@ def choose(kernel: Kernel, target: Target) -> Schedule:
     return schedule
 
 
-def _rows(kernel: Kernel, total: Node | None, free: list[Node]) -> dict[Node, int]:
+def _rows(total: Node | None, free: list[Node]) -> dict[Node, int]:
     """How many points of each axis a work-item computes: more where an operand of the sum does not depend on
     it.
     """

@@ -1,10 +1,11 @@
-"""TinyJit: a function of tensors, captured at its second call and replayed as one submission from the third
-on.
+"""TinyJit: a function of tensors, captured at its second call, replayed as one submission from the third on.
 
 Strict capture: what a replay could get wrong is part of what calls are told apart by, or is an error.
 - Shapes, dtypes, devices, Python values and which arguments are the same tensor: each combination is captured
-by itself. - Results are new tensors on every call; a result that is an argument, or a tensor the function
-keeps, stays that. - Tensors written to inside, arguments or not, are written to on every replay.
+  by itself.
+- Results are new tensors on every call; a result that is an argument, or a tensor the function keeps, stays
+  that.
+- Tensors written to inside, arguments or not, are written to on every replay.
 - Sizes bound to a Variable may differ from call to call; results have the sizes of their call.
 - Random numbers are drawn anew.
 - Reading a value inside is a JitError.

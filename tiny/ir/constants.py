@@ -62,8 +62,7 @@ def _odd(value: int) -> float:
 
 
 _CODES = {"float64": "d", "float32": "f", "float16": "e", "bool": "B", "int8": "b", "uint8": "B",
-          "int16": "h",
-          "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
+          "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
 
 
 def bitcast(value: Value, source: DType, target: DType) -> Value | None:

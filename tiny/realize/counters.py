@@ -7,8 +7,8 @@ class Counters:
 
     kernel_count, submission_count  kernels run, and times a device's doorbell rang for them
     compile_time_s                  waiting for the compiler or its cache
-    global_ops, global_mem          operations and bytes, and time_sum_s the time, of kernels that DEBUG=2
-    timed
+    global_ops, global_mem          operations and bytes of kernels that DEBUG=2 timed
+    time_sum_s                      their time
     """
 
     def __init__(self):

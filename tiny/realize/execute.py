@@ -221,13 +221,12 @@ def bound_values(order: Sequence[Node]) -> dict[Node, int]:
     """{VARIABLE: value} of all BINDs in a graph; ValueError when one variable has two values."""
     found: dict[Node, int] = {}
     for node in order:
-        parts = (
-            (node,)
-            if node.op is ops.BIND
-            else _symbolic_parts(node.shape if node.op is ops.BUFFER else node.arg)
-            if node.op.level == ops.TENSOR
-            else ()
-        )
+        if node.op is ops.BIND:
+            parts = [node]
+        elif node.op.level == ops.TENSOR:
+            parts = _symbolic_parts(node.shape if node.op is ops.BUFFER else node.arg)
+        else:
+            continue
         for part in parts:
             for variable, value in bindings(part).items():
                 if found.setdefault(variable, value) != value:

@@ -58,9 +58,13 @@ def _shift_right(node: Node, x: tuple, y: tuple) -> tuple:
 
 
 _RULES = {
-    ops.ADD: lambda node, x, y: (x[0] + y[0], x[1] + y[1]), ops.SUB: lambda node, x,
-    y: (x[0] - y[1], x[1] - y[0]),
-    ops.MUL: _product, ops.NEG: lambda node, x: (-x[1], -x[0]), ops.TRUNC: lambda node, x: x, ops.CAST: _cast,
-    ops.AND: _and, ops.SHR: _shift_right,
+    ops.ADD: lambda node, x, y: (x[0] + y[0], x[1] + y[1]),
+    ops.SUB: lambda node, x, y: (x[0] - y[1], x[1] - y[0]),
+    ops.MUL: _product,
+    ops.NEG: lambda node, x: (-x[1], -x[0]),
+    ops.TRUNC: lambda node, x: x,
+    ops.CAST: _cast,
+    ops.AND: _and,
+    ops.SHR: _shift_right,
     ops.WHERE: lambda node, condition, x, y: (min(x[0], y[0]), max(x[1], y[1])),
 }

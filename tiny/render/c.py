@@ -71,14 +71,13 @@ class CDialect:
     def kind(self, node: Node) -> str:
         """The element type name of a value."""
         if node.dtype is dtypes.index:
-            # a scalar is an address offset soon
             return self.index_kind(node)
         if node.dtype is dtypes.bool:
             return f"i{self.mask_bits.get(node, 8)}" if node.shape else "u8"
         return element(node.dtype)
 
     def index_kind(self, node: Node) -> str:
-        """The element type of a position. A scalar is an address offset soon, so it has the address's width."""
+        """The element type of a position. A scalar becomes an address offset, so it is that wide."""
         return "i64" if not node.shape or self.is_wide(node) else "i32"
 
     def is_wide(self, node: Node) -> bool:
@@ -379,7 +378,6 @@ class CDialect:
         else:
             text = f"{self.ref(pointer)}[{self.ref(index)}] = {self.ref(value)};"
         self.line(f"if ({self.ref(gate[0])}) {text}" if gate else text)
-
 
     # -- the whole kernel ------------------------------------------------------------------------------------
     def function_head(

@@ -4,9 +4,8 @@ A kernel computes one stored node from leaves and other stored nodes. The rules,
  1. results, writes, running reductions and what the user asked to hold are stored;
  2. a reduction carries on into the elementwise work after it (its epilogue) until something would repeat it;
  3. elementwise work is repeated in each reader while that is cheaper than memory: not where a reader visits
- it many times
-    over, unless it expands few bytes into many (quantised weights), and not where several readers would
-    repeat much;
+    it many times over, unless it expands few bytes into many (quantised weights), and not where several
+    readers would repeat much;
  4. no kernel reads more buffers than the target allows, and no expression grows too deep.
 """
 from collections.abc import Iterable

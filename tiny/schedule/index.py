@@ -108,6 +108,16 @@ def unbound_argument(arg):
     return tuple(unbound_argument(a) for a in arg) if isinstance(arg, tuple) else arg
 
 
+def all_of(gates: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The gates as at most one bool node."""
+    if not gates:
+        return ()
+    whole = gates[0]
+    for gate in gates[1:]:
+        whole = Node(ops.AND, None, (whole, gate))
+    return (whole,)
+
+
 class Indexer:
     """Lowers the nodes of one kernel.
 
@@ -176,17 +186,7 @@ class Indexer:
     def load(self, pointer: Node, node: Node, position: Position, gates: tuple[Node, ...] = ()) -> Node:
         """The element of a contiguous array in memory."""
         index = as_node(row_major(position, unbound_argument(node.shape)))
-        return Node(ops.LOAD, None, (pointer, index, *self._all(gates)))
-
-    @staticmethod
-    def _all(gates: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The gates as at most one bool node."""
-        if not gates:
-            return ()
-        whole = gates[0]
-        for gate in gates[1:]:
-            whole = Node(ops.AND, None, (whole, gate))
-        return (whole,)
+        return Node(ops.LOAD, None, (pointer, index, *all_of(gates)))
 
     def _pad(self, node: Node, position: Position, gates: tuple[Node, ...]) -> Node:
         source = node.src[0]
@@ -203,7 +203,7 @@ class Indexer:
         value = self.lower(source, inner, both)
         if not tests or (value.op is ops.LOAD and len(value.src) == 3):
             return value
-        return Node(ops.WHERE, None, (self._all(tuple(tests))[0], value, const(0, node.dtype)))
+        return Node(ops.WHERE, None, (all_of(tuple(tests))[0], value, const(0, node.dtype)))
 
     def _reduce(self, node: Node, position: Position, gates: tuple[Node, ...]) -> Node:
         op, axes = node.arg
@@ -240,7 +240,7 @@ class Indexer:
         value = self.lower(data, (number, *position[split:]), both)
         if not tests or (value.op is ops.LOAD and len(value.src) == 3):
             return value
-        return Node(ops.WHERE, None, (self._all(tuple(tests))[0], value, const(0, node.dtype)))
+        return Node(ops.WHERE, None, (all_of(tuple(tests))[0], value, const(0, node.dtype)))
 
 
 def as_index(value: Node) -> Integer:
@@ -327,13 +327,11 @@ def lower_scatter(root: Node, in_memory: Callable[[Node], Node | None]) -> Kerne
     position = tuple(indexer.range(size) for size in updates.shape)
     number = as_index(indexer.lower(index, position[:1]))
     tests = [test for test in (less(-1, number), less(number, unbound(base.shape[0]))) if test is not True]
-    gate = (
-        const(False, dtypes.bool)
-        if any(test is False for test in tests)
-        else Indexer._all(tuple(tests))[0]
-        if tests
-        else None
-    )
+    gate = None
+    if any(test is False for test in tests):
+        gate = const(False, dtypes.bool)
+    elif tests:
+        gate = all_of(tuple(tests))[0]
     value = indexer.lower(updates, position)
     where = row_major((number, *position[1:]), unbound_argument(base.shape))
     first = position[0] if isinstance(position[0], Node) else None

@@ -17,9 +17,8 @@ class Kernel:
     gate         bool Node: write only where it is true; None writes always
     sequential   the one axis whose points must be visited in order, or None
     combine      with `sequential`: how the new value meets what came before. None replaces it.
-    carried      True: what came before is the last value along `sequential` (a running reduction); False: it
-    is what
-                 the destination holds (scattered updates)
+    carried      True: what came before is the last value along `sequential` (a running reduction);
+                 False: it is what the destination holds (scattered updates)
     """
     axes: tuple[Node, ...]
     value: Node

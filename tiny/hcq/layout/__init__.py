@@ -39,6 +39,4 @@ from tiny.hcq.layout.register import Register, RegisterFile
 from tiny.hcq.layout.stamp import stamp
 
 __all__ = ["Field", "Layout", "LayoutError", "Packet", "Register", "RegisterFile", "Struct", "Truncated",
-           "bits",
-           "high_first",
-           "length", "repeated", "sequence", "span", "stamp", "tail", "u32", "u64"]
+           "bits", "high_first", "length", "repeated", "sequence", "span", "stamp", "tail", "u32", "u64"]

@@ -87,8 +87,7 @@ class Layout:
 
 _RESERVED = {name for name in vars(Layout) if not name.startswith("__")} | {
     "decode", "encode", "size_bytes", "packets", "family", "family_key", "family_fixed", "decode_next",
-    "stream",
-    "size_at", "registers", "at_offset", "word", "parse"}
+    "stream", "size_at", "registers", "at_offset", "word", "parse"}
 
 
 def _check(cls) -> None:

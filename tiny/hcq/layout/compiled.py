@@ -28,7 +28,8 @@ class Unit(NamedTuple):
 
 class AtFirstUse:
     """A function of a layout that is compiled when it is first asked for: there are thousands of
-    registers."""
+    registers.
+    """
 
     def __init__(self, compile: Callable):
         self.compile = compile

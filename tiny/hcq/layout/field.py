@@ -21,8 +21,7 @@ class Field:
     offset  bytes from the start of the layout to the word the field lies in     (`size` bytes long: 4 or 8)
     """
     __slots__ = ("name", "dword", "low", "width", "kind", "default", "bias", "tail", "owner", "members",
-                 "unit",
-                 "less", "high_first")
+                 "unit", "less", "high_first")
 
     def __init__(self, dword: int, low: int, width: int, kind=None, default=0, bias: int | None = None,
                  tail: str = "", unit: int = 1, less: int = 0, high_first: bool = False):
@@ -91,7 +90,8 @@ class Field:
 
     def shown(self, stored: int):
         """The value that a stored number stands for: a member of the field's enumeration where there is
-        one."""
+        one.
+        """
         value = (stored << self.scale) + self.less
         return self.members.get(value, value)
 

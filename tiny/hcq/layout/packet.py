@@ -77,8 +77,7 @@ class Packet(Layout):
         if size < cls.size_bytes or (size != cls.size_bytes and not grows):
             declared = f"{cls.size_bytes}{' or more' if grows else ''}"
             raise LayoutError(f"{cls.__name__} at offset {offset:#x}: its {counter.width}-bit "
-                              f"{counter.name} says {size} "
-                              f"bytes, declared are {declared}")
+                              f"{counter.name} says {size} bytes, declared are {declared}")
         return size
 
     @classmethod
@@ -86,9 +85,8 @@ class Packet(Layout):
         """The packet at byte `offset` and its size in bytes. LayoutError, with the place, if unknown."""
         available = len(buffer) - offset
         if available < cls.family.size_bytes:
-            raise Truncated(f"{cls.family.__name__}: {available} bytes at offset {offset:#x} are no "
-                              f"packet, whose "
-                              f"header has {cls.family.size_bytes}")
+            raise Truncated(f"{cls.family.__name__}: {available} bytes at offset {offset:#x} are no packet, "
+                            f"whose header has {cls.family.size_bytes}")
         header = cls.family.decode(buffer, offset)
         number = tuple(int(getattr(v := header._values[name], "value", v)) for name in cls.family_key)
         kind = cls.packet_for(number)
@@ -98,14 +96,12 @@ class Packet(Layout):
         kind = kind.variant_at(buffer, offset)
         if available < kind.size_bytes:
             raise Truncated(f"{kind.__name__} at offset {offset:#x}: truncated, it has {kind.size_bytes} "
-                              f"bytes and "
-                              f"{available} are left; {_cut(kind, available)}")
+                            f"bytes and {available} are left; {_cut(kind, available)}")
         size = kind.size_at(buffer, offset)
         if size > available:
             counter = next(f for f in kind.fields.values() if f.bias is not None)
             raise Truncated(f"{kind.__name__} at offset {offset:#x}: truncated, its {counter.width}-bit "
-                              f"{counter.name} "
-                              f"says {size} bytes and {available} are left")
+                            f"{counter.name} says {size} bytes and {available} are left")
         return kind.decode(buffer, offset, size), size
 
     @classmethod

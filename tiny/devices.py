@@ -11,8 +11,8 @@ OPENS, FAILS = "opens", "-"
 
 
 class Devices:
-    """Device.DEFAULT is the name of the device in force; Device["CPU"] opens a device, the same object each
-    time.
+    """Device.DEFAULT is the name of the device in force;
+    Device["CPU"] opens a device, the same object each time.
 
     Raises DeviceUnavailable, which says what there is, for a device that is unknown, not built or absent.
     """

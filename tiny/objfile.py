@@ -36,8 +36,8 @@ class Relocation(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name. section: index of the section it lies in, or UNDEFINED, ABSOLUTE, COMMON; value: offset in
-    it.
+    """A name. section: index of the section it lies in, or UNDEFINED, ABSOLUTE, COMMON;
+    value: offset in it.
     """
     name: str
     section: int

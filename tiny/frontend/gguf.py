@@ -41,8 +41,8 @@ _PLAIN = {"F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16,
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """Where a tensor lies: shape as numpy has it (slowest axis first), start in bytes from the file's
-    beginning.
+    """Where a tensor lies: shape as numpy has it (slowest axis first),
+    start in bytes from the file's beginning.
     """
     name: str
     shape: tuple[int, ...]

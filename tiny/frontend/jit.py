@@ -26,8 +26,8 @@ MOST_CAPTURES = 64      # combinations of shapes and Python values one function 
 
 
 class _Arguments:
-    """The arguments of one call, flattened: tensors with their names, variables, and everything else as a
-    key.
+    """The arguments of one call, flattened: tensors with their names,
+    variables, and everything else as a key.
     """
 
     def __init__(self, args: tuple, kwargs: dict):
@@ -80,8 +80,8 @@ class _Arguments:
 
 
 class TinyJit:
-    """Decorator, see the module's text. `prune` is accepted for compatibility; nothing is computed in vain
-    anyway.
+    """Decorator, see the module's text. `prune` is accepted for compatibility;
+    nothing is computed in vain anyway.
 
     reset() forgets what was captured. Raises JitError when a function cannot be captured.
     """
@@ -157,8 +157,8 @@ def _tensors_in(value) -> list[Core]:
 
 
 class _Result:
-    """A tensor's place in the result. kind: argument, fresh or fixed; number: which one; tensor: the fixed
-    one itself.
+    """A tensor's place in the result. kind: argument, fresh or fixed;
+    number: which one; tensor: the fixed one itself.
     """
 
     def __init__(self, kind: str, number: int, node: Node, tensor: Core | None):

@@ -50,8 +50,8 @@ class Optimizer:
             param.grad = None
 
     def step(self) -> None:
-        """Update the parameters, and compute whatever else was written to meanwhile, such as running
-        averages.
+        """Update the parameters, and compute whatever else was written to meanwhile,
+        such as running averages.
         """
         written = [holder for holder, _ in realize.pending_writes() if isinstance(holder, Tensor)]
         Tensor.realize(*dict.fromkeys((*self.schedule_step(), *written)))
@@ -234,8 +234,8 @@ class LAMB(Optimizer):
 
 
 class AdamW(LAMB):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2017). betas= is torch's spelling of b1=,
-    b2=.
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2017).
+    betas= is torch's spelling of b1=, b2=.
     """
 
     def __init__(self, params, lr: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,

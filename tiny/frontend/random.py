@@ -23,8 +23,8 @@ _GOLDEN = 0x9E3779B97F4A7C15                                # 2**64 over the gol
 
 
 def _mixed(number: int) -> int:
-    """A bijection of 64-bit integers that scatters neighbours: the finaliser of SplitMix64 (Steele et al.,
-    2014).
+    """A bijection of 64-bit integers that scatters neighbours:
+    the finaliser of SplitMix64 (Steele et al., 2014).
     """
     number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     number = (number ^ number >> 27) * 0x94D049BB133111EB & _MASK
@@ -32,8 +32,8 @@ def _mixed(number: int) -> int:
 
 
 class Generator:
-    """Gives keys: the n-th key of a seed is always the same, no two keys of a seed are equal. Safe between
-    threads.
+    """Gives keys: the n-th key of a seed is always the same,
+    no two keys of a seed are equal. Safe between threads.
     """
 
     def __init__(self, seed: int | None = None):
@@ -54,8 +54,8 @@ class Generator:
             return _mixed(_mixed(self._seed & _MASK) + self._calls * _GOLDEN & _MASK)
 
     def key_node(self, device: str) -> Node:
-        """A leaf on the device that holds the next key, and another one whenever a captured function is
-        replayed.
+        """A leaf on the device that holds the next key,
+        and another one whenever a captured function is replayed.
         """
         node = realize.buffer_from_host(np.array(self.next_key(), np.uint64), dtypes.uint64, (), device)
         realize.refreshed_on_replay(node.arg, lambda: self.next_key().to_bytes(8, "little"))
@@ -211,8 +211,8 @@ class Random:
         return found.reshape(num_samples) if self.ndim == 1 else found
 
     def dropout(self, p: float = 0.5, training: bool | None = None):
-        """In training, elements become 0 with probability p and the others grow by 1 / (1 - p); else this
-        tensor.
+        """In training, elements become 0 with probability p and the others grow by 1 / (1 - p);
+        else this tensor.
         """
         if not 0 <= p <= 1:
             raise ValueError(f"dropout: p={p} is no probability")

@@ -38,8 +38,8 @@ def read_header(file: MappedFile) -> tuple[int, dict]:
 
 
 def safe_load_metadata(path: str | os.PathLike) -> tuple[Tensor, int, dict]:
-    """(the whole file as a uint8 tensor, byte at which the tensors start, the header with "__metadata__" if
-    any)
+    """(the whole file as a uint8 tensor, byte at which the tensors start,
+    the header with "__metadata__" if any)
     """
     file = MappedFile(path)
     start, header = read_header(file)
@@ -48,8 +48,8 @@ def safe_load_metadata(path: str | os.PathLike) -> tuple[Tensor, int, dict]:
 
 
 def safe_load(path: str | os.PathLike, device: str | None = None) -> dict[str, Tensor]:
-    """{name: Tensor} of a safetensors file, of a model in several (its .index.json), or of a folder with
-    either.
+    """{name: Tensor} of a safetensors file, of a model in several (its .index.json),
+    or of a folder with either.
 
     On the CPU nothing is copied: the file stays mapped while a tensor of it lives, and does not change when
     a tensor is written to. Raises FormatError for a damaged file, naming the tensor.

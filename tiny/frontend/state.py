@@ -73,8 +73,8 @@ def _is_function(value) -> bool:
 
 
 def _held_by(function) -> list:
-    """What a function keeps alive: its closure and defaults, the object of a method, the arguments of a
-    partial.
+    """What a function keeps alive: its closure and defaults,
+    the object of a method, the arguments of a partial.
     """
     if isinstance(function, types.MethodType):
         return [function.__self__]
@@ -129,8 +129,8 @@ def load_state_dict(model, state_dict: dict[str, Tensor], strict: bool = True, v
 
 
 def _of_its_own(value: Tensor) -> Tensor:
-    """The value under a node of its own where it is in memory, so that a write to one tensor leaves the
-    other.
+    """The value under a node of its own where it is in memory,
+    so that a write to one tensor leaves the other.
     """
     return Tensor._wrap(Node(ops.DETACH, None, (value.node,))) if value.node.op is ops.BUFFER else value
 

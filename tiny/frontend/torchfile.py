@@ -33,8 +33,8 @@ _DTYPES |= {"float8_e4m3fn": dtypes.fp8e4m3, "float8_e5m2": dtypes.fp8e5m2}
 
 
 class Storage:
-    """A run of elements in the file. `start` is its first byte; a legacy file tells it only after the
-    pickle.
+    """A run of elements in the file. `start` is its first byte;
+    a legacy file tells it only after the pickle.
     """
 
     def __init__(self, dtype: DType, name: str, start: int | None, count: int):
@@ -161,8 +161,8 @@ def _load_zip(file: MappedFile):
 
 
 def _load_legacy(file: MappedFile):
-    """Pickles of magic, version, machine, the object and the storages' keys; then each storage, its count
-    first.
+    """Pickles of magic, version, machine, the object and the storages' keys;
+    then each storage, its count first.
     """
     with file.path.open("rb") as stream:
         if _Unpickler(stream).load() != LEGACY_MAGIC:

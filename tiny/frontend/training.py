@@ -1,5 +1,5 @@
-"""Whether layers such as dropout act as in training: `Tensor.training`, `Tensor.train()`,
-`Context(TRAINING=1)`.
+"""Whether layers such as dropout act as in training: `Tensor.training`,
+`Tensor.train()`, `Context(TRAINING=1)`.
 """
 from tiny import config
 

@@ -50,8 +50,8 @@ class Device(abc.ABC):
         return lend(self, source)
 
     def view(self, buffer: Buffer) -> memoryview:
-        """A buffer's bytes: in place, or a read-only copy. The caller has waited for the commands that write
-        it.
+        """A buffer's bytes: in place, or a read-only copy.
+        The caller has waited for the commands that write it.
         """
         return self.io.view(buffer.address, buffer.size, buffer)
 
@@ -65,8 +65,8 @@ class Device(abc.ABC):
 
     @abc.abstractmethod
     def load(self, object_code: bytes, entry: str) -> Program:
-        """The function `entry` of the object code, in the device's memory; unmapped with the last
-        reference.
+        """The function `entry` of the object code, in the device's memory;
+        unmapped with the last reference.
         """
 
     @abc.abstractmethod
@@ -89,8 +89,8 @@ class Device(abc.ABC):
         """Wait until the commands up to `point` have finished or were dropped; their memory is free then."""
 
     def reset(self) -> None:
-        """Drop what was submitted and has not finished, also a kernel that never ends; who waits gets an
-        error.
+        """Drop what was submitted and has not finished,
+        also a kernel that never ends; who waits gets an error.
 
         Buffers and programs stay. DeviceError if the device could not be brought back, or has no reset.
         """
@@ -126,8 +126,8 @@ class DeviceKind:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStatus:
-    """A kind as `python -m tiny devices` shows it. reason: why it does not open, and what to do; else its
-    facts.
+    """A kind as `python -m tiny devices` shows it.
+    reason: why it does not open, and what to do; else its facts.
     """
     name: str
     opens: bool

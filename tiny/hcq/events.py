@@ -23,8 +23,8 @@ class Loaded(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """A template went into a queue. commands: its bytes as submitted; point: the timeline value it ends
-    with.
+    """A template went into a queue. commands: its bytes as submitted;
+    point: the timeline value it ends with.
     """
     device: str
     queue: str

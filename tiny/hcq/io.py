@@ -109,8 +109,8 @@ def installed() -> Provider:
 
 
 def install(provider: Provider) -> Callable[[], None]:
-    """Send the calls of devices opened from now on to `provider`; call what is returned to take it out
-    again.
+    """Send the calls of devices opened from now on to `provider`;
+    call what is returned to take it out again.
     """
     _installed.append(provider)
     return lambda: _installed.remove(provider)

@@ -103,8 +103,8 @@ class Buffer:
         self._write(data)
 
     def copyout(self, into=None):
-        """The bytes, or the first of them written into the writable buffer `into`, after all that is
-        submitted.
+        """The bytes, or the first of them written into the writable buffer `into`,
+        after all that is submitted.
         """
         source = self.host()
         if into is None:
@@ -131,8 +131,8 @@ def size_class(size: int) -> int:
 
 
 class Allocator:
-    """Gives out blocks of a device's memory by size class, and takes them back with the point of their last
-    use.
+    """Gives out blocks of a device's memory by size class,
+    and takes them back with the point of their last use.
 
     device   its name, for messages                      map, unmap  pages from the system and back
     submitted, completed  () -> the timeline's two ends  limit       bytes at most, 0 for none
@@ -151,8 +151,8 @@ class Allocator:
         self.kept = 0                                       # bytes of freed large blocks
 
     def take(self, size: int) -> tuple[int, int, int]:
-        """(address, block size, ready): until the timeline reaches `ready` earlier commands may use the
-        block.
+        """(address, block size, ready): until the timeline reaches
+        `ready` earlier commands may use the block.
 
         OutOfMemory if the system or the limit has no room for it.
         """
@@ -178,8 +178,8 @@ class Allocator:
         self._dropped.append((address, block, self._submitted()))
 
     def retire(self, owner: object) -> None:
-        """Keep `owner` until what was submitted so far has finished. Called from __del__, so it takes no
-        lock.
+        """Keep `owner` until what was submitted so far has finished.
+        Called from __del__, so it takes no lock.
         """
         self._retired.append((self._submitted(), owner))
 

@@ -117,8 +117,8 @@ class Template:
         return len(self._values)
 
     def submit(self, values: Sequence[int] = ()) -> int:
-        """Fill in the values and hand the commands to the device. Returns the point its timeline will
-        reach.
+        """Fill in the values and hand the commands to the device.
+        Returns the point its timeline will reach.
         """
         return self.device.submit(self, values)
 

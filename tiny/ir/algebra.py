@@ -1,5 +1,5 @@
-"""Simplify arithmetic without changing any value, bit for bit: signed zeros, infinities, NaN and wrapping
-included.
+"""Simplify arithmetic without changing any value, bit for bit:
+signed zeros, infinities, NaN and wrapping included.
 
 All NaNs count as one value. Floats do not reassociate. tests/ir/test_algebra.py evaluates both sides of every
 rule, in every type the rule admits.
@@ -96,8 +96,8 @@ def same_type(node: Node, other: Node) -> bool:
 
 
 def width(node: Node, depth: int = 4) -> int:
-    """How many low bits of an integer may be set, as far as `depth` operations tell; all bits if it may be
-    negative.
+    """How many low bits of an integer may be set, as far as `depth` operations tell;
+    all bits if it may be negative.
     """
     bits = node.dtype.bits if node.dtype.kind != "b" else 1
     if node.op is ops.CONST:

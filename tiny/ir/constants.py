@@ -1,5 +1,5 @@
-"""The value of an operation on constants, computed exactly as the table of operations says and a device
-would.
+"""The value of an operation on constants,
+computed exactly as the table of operations says and a device would.
 
 Floats are computed in float64 and rounded to their type once more; for + - * / and the square root that
 equals one rounding, since float64 has more than twice the bits of every shorter type and two more.
@@ -52,8 +52,8 @@ def cast(value: Value, source: DType, target: DType) -> Value:
 
 
 def _odd(value: int) -> float:
-    """An integer that float64 cannot hold, as a float64 that rounds on to a shorter type as the integer
-    would.
+    """An integer that float64 cannot hold,
+    as a float64 that rounds on to a shorter type as the integer would.
     """
     shift = value.bit_length() - 53 if value >= 0 else (-value).bit_length() - 53
     short = abs(value) >> shift
@@ -66,8 +66,8 @@ _CODES = {"float64": "d", "float32": "f", "float16": "e", "bool": "B", "int8": "
 
 
 def bitcast(value: Value, source: DType, target: DType) -> Value | None:
-    """BITCAST of a value; None where a constant cannot hold the result, or bits that were never known are
-    wanted.
+    """BITCAST of a value; None where a constant cannot hold the result,
+    or bits that were never known are wanted.
     """
     if source.name not in _CODES or target.name not in _CODES or value != value:
         return None

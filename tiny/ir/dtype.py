@@ -202,8 +202,8 @@ _FORMAT = {dtypes.float64: "<d", dtypes.float32: "<f", dtypes.float16: "<e"}
 
 
 def _round_to_small_float(value: float, dtype: DType) -> float:
-    """Nearest-even rounding to a float type that `struct` does not know; values past the largest become inf
-    or NaN.
+    """Nearest-even rounding to a float type that `struct` does not know;
+    values past the largest become inf or NaN.
     """
     exponent_bits, mantissa_bits = dtype.exponent_mantissa
     if value == 0.0 or not math.isfinite(value):

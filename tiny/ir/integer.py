@@ -153,8 +153,8 @@ def _factors(atom: Node) -> list[Node]:
 
 
 def _split(value: Integer, divisor: int) -> tuple[Integer, int, dict[Node, int]]:
-    """value = divisor * whole + rest, where rest holds what is not a plain multiple, its constant in 0 ...
-    divisor-1.
+    """value = divisor * whole + rest, where rest holds what is not a plain multiple,
+    its constant in 0 ... divisor-1.
     """
     constant, terms = linear(value)
     whole = {atom: c // divisor for atom, c in terms.items() if c % divisor == 0}

@@ -139,8 +139,8 @@ class Variable:
 
 
 def toposort(*roots: Node) -> list[Node]:
-    """Every node that the roots reach through operands, operands before users. No recursion: graphs may be
-    deep.
+    """Every node that the roots reach through operands, operands before users.
+    No recursion: graphs may be deep.
     """
     seen, order = set(), []
     stack = [(root, False) for root in reversed(roots)]

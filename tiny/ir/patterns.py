@@ -79,8 +79,8 @@ class Literal(Pattern):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Apply(Pattern):
-    """One of the operations `rows` on operands that match `src`. `name` lets guards and functions refer to
-    it.
+    """One of the operations `rows` on operands that match `src`.
+    `name` lets guards and functions refer to it.
     """
     rows: tuple[Op, ...]
     src: tuple[Pattern, ...]
@@ -142,8 +142,8 @@ def bitcast(x) -> Apply:
 # -- guards -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """A condition on matched nodes, or a number to be compared: Python text in which {x} stands for the node
-    x.
+    """A condition on matched nodes, or a number to be compared:
+    Python text in which {x} stands for the node x.
     """
     text: str
     functions: dict[str, Callable] = field(default_factory=dict)

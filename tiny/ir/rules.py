@@ -187,8 +187,8 @@ class _Variant:
             self._test(f"{here}.arg is None")
 
     def _match_operands(self, pattern: Apply, place: str) -> None:
-        """Tests that are cheap and seldom pass come first: operations of all operands, then what is inside
-        them.
+        """Tests that are cheap and seldom pass come first:
+        operations of all operands, then what is inside them.
         """
         indexed = list(enumerate(pattern.src))
         for i, s in sorted(indexed, key=lambda pair: not _always_right(pair[1])):

@@ -1,5 +1,5 @@
-"""Check that a graph is what a stage may take: rows of its level only, each with the operands its row asks
-for.
+"""Check that a graph is what a stage may take: rows of its level only,
+each with the operands its row asks for.
 
     verify(roots, TENSOR)                   # what scheduling takes
     verify(kernel.value, KERNEL)            # what it gives, and lowering takes

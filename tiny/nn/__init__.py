@@ -1,5 +1,5 @@
-"""Layers, optimisers, model files and data sets: `nn.Linear`, `nn.optim.Adam`, `nn.state.safe_load`,
-`nn.datasets`.
+"""Layers, optimisers, model files and data sets: `nn.Linear`,
+`nn.optim.Adam`, `nn.state.safe_load`, `nn.datasets`.
 """
 from tiny.frontend.nn import (
     BatchNorm,

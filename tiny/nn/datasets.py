@@ -68,8 +68,8 @@ def _idx_folder(folder: Path) -> Arrays:
 
 
 def _read_idx(folder: Path, name: str) -> np.ndarray:
-    """An array of bytes in the idx format: two zeros, type 8, number of axes, the sizes big-endian, the
-    data.
+    """An array of bytes in the idx format: two zeros, type 8,
+    number of axes, the sizes big-endian, the data.
     """
     packed, plain = folder / f"{name}.gz", folder / name
     if not packed.exists() and not plain.exists():

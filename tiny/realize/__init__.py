@@ -1,5 +1,5 @@
-"""The conductor: graph -> plan -> programs -> submission. It joins every layer; the frontend talks to it
-alone.
+"""The conductor: graph -> plan -> programs -> submission.
+It joins every layer; the frontend talks to it alone.
 
     node = buffer_from_host(array, dtypes.float32, (2, 3), "CPU")      # data into a graph
     [result] = realize([some_node])                                    # computed: a BUFFER node
@@ -62,8 +62,8 @@ def canonical_device(name: str | None) -> str:
 
 
 def buffer_from_host(data, dtype: DType, shape: tuple[int, ...], device: str, copy: bool = True) -> Node:
-    """A BUFFER node with the bytes of `data`, a C-contiguous buffer object of exactly prod(shape) * itemsize
-    bytes.
+    """A BUFFER node with the bytes of `data`,
+    a C-contiguous buffer object of exactly prod(shape) * itemsize bytes.
 
     copy=False: the CPU uses the memory in place and keeps `data` alive; other devices copy all the same.
     """

@@ -25,8 +25,8 @@ from tiny.schedule.plan import ARENA, INPUT, Place
 
 
 class JitError(RuntimeError):
-    """A function cannot be captured or replayed as it was called; the text names the argument or the
-    operation.
+    """A function cannot be captured or replayed as it was called;
+    the text names the argument or the operation.
     """
 
 
@@ -188,8 +188,8 @@ class Replay:
         return queue.finish()
 
     def __call__(self, inputs: Sequence[Buffer], values: dict[Node, int]) -> list[Buffer]:
-        """Submit again with other arguments and variables; returns the memory of the fresh storages, in their
-        order.
+        """Submit again with other arguments and variables;
+        returns the memory of the fresh storages, in their order.
         """
         made = [allocate(self.device, size) for size in self._sizes]
         if self._template is None:

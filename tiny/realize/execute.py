@@ -86,8 +86,8 @@ def prepare(
 
 
 def record(prepared: Prepared, queue, argument, group_slot) -> None:
-    """Record a plan's kernels. argument(place) and group_slot(number) give addresses and counts, or Slots for
-    them.
+    """Record a plan's kernels. argument(place) and group_slot(number)
+    give addresses and counts, or Slots for them.
     """
     number = 0
     for step, one in zip(prepared.plan.steps, prepared.compiled, strict=True):

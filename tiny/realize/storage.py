@@ -13,8 +13,8 @@ from tiny.ir.node import Node
 
 
 class Storage:
-    """What a BUFFER node stands for: `buffer`, device memory that holds an array of `shape` in row-major
-    order.
+    """What a BUFFER node stands for: `buffer`,
+    device memory that holds an array of `shape` in row-major order.
 
     A write in place makes a new Storage for the same memory; the old one has then lost its value. Two
     storages made of equal values are two. refill: gives the bytes that a captured function finds here on its
@@ -62,8 +62,8 @@ def _forget(reference: _Reference) -> None:
 
 
 def hold(holder) -> None:
-    """Register an object with a lazy value: `lazy_node()` gives it, or None; `settle(node)` takes the
-    computed one.
+    """Register an object with a lazy value: `lazy_node()` gives it, or None;
+    `settle(node)` takes the computed one.
 
     Before memory is written in place, whoever still waits to read what it holds is computed along. Held
     weakly. To be called again when the holder takes another lazy value.
@@ -88,8 +88,8 @@ def born(holder) -> int:
 
 
 def holders(since: int = 0, before: float = math.inf) -> Iterator:
-    """All that were registered after serial `since` for the last time, the newest first, and born before
-    `before`.
+    """All that were registered after serial `since` for the last time,
+    the newest first, and born before `before`.
     """
     for reference in reversed(list(_holders.values())):
         if reference.serial <= since:

@@ -1,5 +1,5 @@
-"""What the operations above a value tell about its range, so that guards against what cannot happen are left
-out.
+"""What the operations above a value tell about its range,
+so that guards against what cannot happen are left out.
 """
 import math
 
@@ -12,8 +12,8 @@ SLACK = 2.0**-20                                            # more than what rou
 
 
 def bounds(node: Node, depth: int = 6) -> tuple[float, float]:
-    """(lowest, highest) value a node can have, as far as `depth` operations tell; a bounded float is no NaN
-    either.
+    """(lowest, highest) value a node can have, as far as `depth` operations tell;
+    a bounded float is no NaN either.
 
     (-inf, inf) for a float that nothing is known of.
     """

@@ -20,8 +20,8 @@ SMALL = (dtypes.float16, *PATTERNS)
 
 
 def decompose(node: Node) -> Node:
-    """An equivalent of `node`, whose operands are decomposed already and stay as they are; a basic node comes
-    back.
+    """An equivalent of `node`, whose operands are decomposed already and stay as they are;
+    a basic node comes back.
     """
     if node.op is ops.CONST:
         return encoded(Formula(node), node.dtype).node if node.dtype in PATTERNS else node
@@ -67,8 +67,8 @@ def _compare(node: Node) -> Node:
 
 
 def _extreme(node: Node) -> Node:
-    """MAX and MIN: the first of two equal ones, NaN if one is. One instruction where the second is a
-    constant.
+    """MAX and MIN: the first of two equal ones, NaN if one is.
+    One instruction where the second is a constant.
     """
     if node.dtype is dtypes.bool:
         return _boolean(node)

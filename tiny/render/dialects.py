@@ -1,5 +1,5 @@
-"""The languages kernels can be written in. A device's Target names its dialect; a new device may bring
-one."""
+"""The languages kernels can be written in. A device's Target names its dialect;
+a new device may bring one."""
 from collections.abc import Callable
 from dataclasses import dataclass
 

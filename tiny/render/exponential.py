@@ -79,8 +79,8 @@ def two_to(k: Formula, layout) -> Formula:
 
 
 def scale(p: Formula, rounded: Formula) -> Formula:
-    """p * 2**n, where `rounded` is n + magic. In two steps, so that a result below the normal range rounds
-    once.
+    """p * 2**n, where `rounded` is n + magic.
+    In two steps, so that a result below the normal range rounds once.
     """
     layout = p.layout
     biased_twice = rounded.bits() + (2 * layout.bias - layout.magic_bits)
@@ -133,8 +133,8 @@ def expm1(x: Formula) -> Formula:
 
 # -- logarithms -----------------------------------------------------------------------------------
 def split(x: Formula) -> tuple[Formula, Formula]:
-    """x = m * 2**k with m between sqrt(1/2) and sqrt(2): (k as a float, m). For positive x, denormal ones
-    too.
+    """x = m * 2**k with m between sqrt(1/2) and sqrt(2): (k as a float, m).
+    For positive x, denormal ones too.
     """
     layout = x.layout
     steps = layout.mantissa + 2

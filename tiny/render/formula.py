@@ -14,8 +14,8 @@ from tiny.ir.node import Node, const
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the fields of a floating type lie: sign on top, then the exponent with its bias, then the
-    mantissa.
+    """Where the fields of a floating type lie: sign on top,
+    then the exponent with its bias, then the mantissa.
     """
     dtype: DType
     word: DType                                             # unsigned integer of the same size
@@ -33,8 +33,8 @@ class Layout:
 
     @property
     def magic(self) -> float:
-        """Added to a small number, it leaves no room for a fraction: the sum's low bits hold the nearest
-        integer.
+        """Added to a small number, it leaves no room for a fraction:
+        the sum's low bits hold the nearest integer.
         """
         return 1.5 * 2.0**self.mantissa
 

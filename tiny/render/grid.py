@@ -36,8 +36,8 @@ def _peel(number: Node, counts: Sequence[Integer]) -> list[Integer]:
 
 
 def make_grid(loops: Sequence[Loop], sizes: dict[Node, Integer]) -> Grid:
-    """The grid of the parallel loops a schedule begins with. Work-items past the end of an axis fail a
-    condition.
+    """The grid of the parallel loops a schedule begins with.
+    Work-items past the end of an axis fail a condition.
     """
     parallel = [loop for loop in loops if loop.kind in PARALLEL]
     left = dict(sizes)

@@ -1,5 +1,5 @@
-"""One point of the register tile: a kernel's expression with its axes replaced by positions, some of them
-lanes.
+"""One point of the register tile: a kernel's expression with its axes replaced by positions,
+some of them lanes.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from tiny.ir.ops import Op
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """positions: where each axis stands; gates: (axis, bool Node) that must hold for a point on that axis to
-    exist.
+    """positions: where each axis stands;
+    gates: (axis, bool Node) that must hold for a point on that axis to exist.
     """
     positions: dict[Node, Integer]
     gates: tuple[tuple[Node, Node], ...] = ()
@@ -56,8 +56,8 @@ class Instantiate:
             self.axes[node] = own.union(*(self.axes[s] for s in node.src)) if node.src else own
 
     def __call__(self, instance: Instance, replaced: dict[Node, Node]) -> Node:
-        """The expression at that instance; `replaced` gives nodes to put in as they are (a sum, a packed
-        operand).
+        """The expression at that instance; `replaced` gives nodes to put in as they are
+        (a sum, a packed operand).
         """
         done: dict[Node, Integer] = dict(replaced)
         for node in self.order:

@@ -54,8 +54,8 @@ def _decoded_e4m3(x: Formula) -> Formula:
 
 # -- from float32 and float64 ---------------------------------------------------------------------
 def encoded(x: Formula, dtype: DType) -> Formula:
-    """A float32 or float64 number as `dtype`, rounded to nearest even once; too large ones become inf, NaN in
-    e4m3.
+    """A float32 or float64 number as `dtype`, rounded to nearest even once;
+    too large ones become inf, NaN in e4m3.
     """
     if dtype in (F32, F64):
         return x.cast(dtype)
@@ -126,8 +126,8 @@ def rounded_to_odd(x: Formula) -> Formula:
 
 
 def integer_to_odd(x: Formula, dtype: DType) -> Formula:
-    """An integer or bool as float32, exact where `dtype` can tell the difference; to be rounded to `dtype`
-    next.
+    """An integer or bool as float32, exact where `dtype` can tell the difference;
+    to be rounded to `dtype` next.
     """
     source = x.dtype
     if source.bits <= 16:

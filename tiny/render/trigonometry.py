@@ -146,8 +146,8 @@ def _radians(turns: Formula, correction: Formula) -> tuple[Formula, Formula]:
 
 
 def reduce_angle(x: Formula, largest: float) -> Angle:
-    """(quarter turns, r, correction) of |x|, which is promised not to be above `largest`; inf if nothing is
-    known.
+    """(quarter turns, r, correction) of |x|, which is promised not to be above `largest`;
+    inf if nothing is known.
     """
     size = x.magnitude()
     if largest <= STEPS_END:

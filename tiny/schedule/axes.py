@@ -11,8 +11,8 @@ NONE, NEIGHBOURS, SCATTERED = "none", "neighbours", "scattered"
 
 
 def positions_of(kernel: Kernel) -> list[Integer]:
-    """Every integer expression of the kernel: indices of loads and of the store, and positions used as
-    values.
+    """Every integer expression of the kernel: indices of loads and of the store,
+    and positions used as values.
     """
     found: dict[Integer, None] = {kernel.index: None}
     roots = [kernel.value] if kernel.gate is None else [kernel.value, kernel.gate]

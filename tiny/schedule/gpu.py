@@ -1,5 +1,5 @@
-"""A loop schedule for devices whose groups have many work-items: neighbours in memory go to neighbouring
-items.
+"""A loop schedule for devices whose groups have many work-items:
+neighbours in memory go to neighbouring items.
 
 Each work-item computes a small tile of the result by itself; sums run inside an item.
 """
@@ -54,8 +54,8 @@ def choose(kernel: Kernel, target: Target) -> Schedule:
 
 
 def _rows(total: Node | None, free: list[Node]) -> dict[Node, int]:
-    """How many points of each axis a work-item computes: more where an operand of the sum does not depend on
-    it.
+    """How many points of each axis a work-item computes:
+    more where an operand of the sum does not depend on it.
     """
     unroll = dict.fromkeys(free, 1)
     if total is None:

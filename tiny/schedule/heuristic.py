@@ -140,8 +140,8 @@ class _Chooser:
         self.choice[lane_axis].unroll = vectors
 
     def _unroll_blocks(self, lane_axis: Node | None) -> None:
-        """Unroll lanes along a sum to whole blocks of the data (quantised weights), so that places in them
-        are fixed.
+        """Unroll lanes along a sum to whole blocks of the data (quantised weights),
+        so that places in them are fixed.
         """
         if lane_axis is None or static_size(lane_axis) is None:
             return

@@ -298,8 +298,8 @@ def lower_assign(root: Node, in_memory: Callable[[Node], Node | None]) -> Kernel
 
 
 def view_index(shape: Sequence[Integer], chain: tuple, position: Position) -> Integer:
-    """The element of the base that a view's position stands for; `chain` is a tuple of (movement op, its
-    arg).
+    """The element of the base that a view's position stands for;
+    `chain` is a tuple of (movement op, its arg).
     """
     shapes = [unbound_argument(tuple(shape))]
     for op, arg in chain:

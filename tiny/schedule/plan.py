@@ -20,8 +20,8 @@ INPUT, OUTPUT, ARENA = "input", "output", "arena"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value lies: the number-th leaf of the graph, result of the plan, or offset in bytes into the
-    arena.
+    """Where a value lies: the number-th leaf of the graph,
+    result of the plan, or offset in bytes into the arena.
     """
     kind: str
     number: int
@@ -47,8 +47,8 @@ class Plan:
 
 # -- structure: what two graphs must share to share a plan or a kernel ---------------------------------------
 def structure(order: Sequence[Node], inputs: frozenset | set | dict = frozenset()) -> tuple:
-    """A key that is equal for graphs of equal structure: leaves by order of appearance, BINDs by their
-    variable.
+    """A key that is equal for graphs of equal structure:
+    leaves by order of appearance, BINDs by their variable.
     """
     number: dict[Node, int] = {}
     key: list = []
@@ -71,8 +71,8 @@ def structure(order: Sequence[Node], inputs: frozenset | set | dict = frozenset(
 
 
 def region(root: Node, stored: dict[Node, None]) -> tuple[list[Node], list[Node]]:
-    """(nodes that the kernel of `root` computes or reads, operands first; those it reads, in order of
-    appearance).
+    """(nodes that the kernel of `root` computes or reads, operands first;
+    those it reads, in order of appearance).
     """
     order: list[Node] = []
     inputs: list[Node] = []
@@ -142,8 +142,8 @@ class _Builder:
                 taken.add(base)
 
     def _hold_values(self, sequence: list[Node]) -> bool:
-        """Store the value of each write that reads its base elsewhere than where it writes; True if any was
-        found.
+        """Store the value of each write that reads its base elsewhere than where it writes;
+        True if any was found.
         """
         held = set()
         for node in sequence:
@@ -163,8 +163,8 @@ class _Builder:
         return bool(held)
 
     def _sequence(self) -> list[Node] | None:
-        """Stored nodes in an order where readers of a base come before the write; None after a write lost its
-        place.
+        """Stored nodes in an order where readers of a base come before the write;
+        None after a write lost its place.
         """
         before: dict[Node, set[Node]] = {
             node: {s for s in self.inputs[node] if s in self.stored} for node in self.stored
@@ -279,8 +279,8 @@ _kernels: dict[tuple, Kernel] = {}
 
 
 def region_of_sources(node: Node, stored: dict[Node, None]) -> list[Node]:
-    """What the update kernel of an ASSIGN or SCATTER reads: everything but its base, unless the value reads
-    that too.
+    """What the update kernel of an ASSIGN or SCATTER reads:
+    everything but its base, unless the value reads that too.
     """
     reads: dict[Node, None] = {}
     for source in node.src[1:]:
@@ -317,8 +317,8 @@ def _collect(arg, found: dict[Node, None]) -> None:
 
 
 def make_plan(roots: list[Node], order: list[Node], writable: dict[Node, bool], max_inputs: int = 64) -> Plan:
-    """The plan of a graph. roots: distinct nodes that are not BUFFERs; order: toposort(*roots); writable: by
-    BUFFER.
+    """The plan of a graph. roots: distinct nodes that are not BUFFERs;
+    order: toposort(*roots); writable: by BUFFER.
     """
     return _Builder(roots, order, writable, max_inputs).build()
 

@@ -51,8 +51,8 @@ def request_amx() -> bool:
 
 
 def flags(arch: str, features: frozenset[str]) -> tuple[str, ...]:
-    """Compiler flags for this machine: features one by one, never the word `native`, so they can be a cache
-    key.
+    """Compiler flags for this machine: features one by one,
+    never the word `native`, so they can be a cache key.
     """
     chosen = list(COMMON_FLAGS)
     if arch == "x86_64":
@@ -72,8 +72,8 @@ def vector_bytes(arch: str, features: frozenset[str]) -> int:
 
 
 def cache_bytes() -> tuple[int, ...]:
-    """Sizes of the data caches of the first core by level, the last one shared; () where they are not
-    known.
+    """Sizes of the data caches of the first core by level,
+    the last one shared; () where they are not known.
     """
     sizes = []
     for index in range(8):

@@ -1,5 +1,5 @@
-"""Put a relocatable object into this process's memory: place its sections, resolve symbols, apply
-relocations.
+"""Put a relocatable object into this process's memory: place its sections,
+resolve symbols, apply relocations.
 
 One mapping for each object: first what is executed or only read (sections, jumps to the C library, table of
 pointers), then what is written, each page either writable or executable, never both.
@@ -89,8 +89,8 @@ class Layout:
         return self.places[symbol.section] + symbol.value
 
     def link(self, base: int, resolve: Callable[[str], int]) -> bytearray:
-        """The bytes for address `base`, relocations applied. resolve: name -> address of an undefined
-        symbol.
+        """The bytes for address `base`, relocations applied.
+        resolve: name -> address of an undefined symbol.
         """
         content = bytearray(self.size)
         parsed = self.parsed
@@ -129,8 +129,8 @@ class Layout:
 
 
 def _targets(parsed: ObjectFile) -> tuple[dict[int, int], dict[int, int]]:
-    """Symbols that need a jump (called, but elsewhere) and those that need a pointer, numbered in order of
-    use.
+    """Symbols that need a jump (called, but elsewhere)
+    and those that need a pointer, numbered in order of use.
     """
     jumps: dict[int, int] = {}
     pointers: dict[int, int] = {}

@@ -1,5 +1,5 @@
-"""How a layout's fields become two plain functions: one that packs all of its words at once, one that unpacks
-them.
+"""How a layout's fields become two plain functions:
+one that packs all of its words at once, one that unpacks them.
 
 As dataclasses do, the text of each function is written and executed once for each declaration, when it is
 first used.
@@ -27,8 +27,8 @@ class Unit(NamedTuple):
 
 
 class AtFirstUse:
-    """A function of a layout that is compiled when it is first asked for: there are thousands of
-    registers.
+    """A function of a layout that is compiled when it is first asked for:
+    there are thousands of registers.
     """
 
     def __init__(self, compile: Callable):

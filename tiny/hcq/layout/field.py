@@ -89,8 +89,8 @@ class Field:
         return number >> self.scale
 
     def shown(self, stored: int):
-        """The value that a stored number stands for: a member of the field's enumeration where there is
-        one.
+        """The value that a stored number stands for:
+        a member of the field's enumeration where there is one.
         """
         value = (stored << self.scale) + self.less
         return self.members.get(value, value)

@@ -6,8 +6,8 @@ from tiny.hcq.layout.field import Field, LayoutError
 
 
 def stamp(image: bytes, places: Sequence[tuple[Field, int]]) -> Callable[..., int]:
-    """A function (buffer, offset, values) -> bytes written, which copies `image` to the buffer and fills its
-    places.
+    """A function (buffer, offset, values) -> bytes written,
+    which copies `image` to the buffer and fills its places.
 
     image: packets as `encode` wrote them. places: (field, byte offset of its packet in the image), a value
     for each in the same order. buffer: a writable byte buffer. LayoutError for a value that does not fit,

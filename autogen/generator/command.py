@@ -41,7 +41,8 @@ def chosen(names: Sequence[str], small: bool) -> list[HeaderSet]:
 
 def compare(wanted: HeaderSet, built: Built, recorded: Provenance, run: Run) -> None:
     """Note where a regenerated set differs from the committed one. A newer package with the same files is no
-    difference."""
+    difference.
+    """
     module = HERE / f"{wanted.module}.py"
     old = module.read_text() if module.exists() else ""
     if old != built.text:
@@ -72,7 +73,8 @@ def generate(wanted_sets: Sequence[HeaderSet], folder: Path, check: bool) -> Run
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the generator; the exit status: 0 done, 1 the committed modules differ, 2 a package or header is
-    missing."""
+    missing.
+    """
     parser = argparse.ArgumentParser(prog="python -m tiny.autogen",
                                      description="Generate tiny's bindings from header packages.")
     parser.add_argument("sets", nargs="*", metavar="SET",

@@ -60,16 +60,15 @@ def ffi_for(records: Iterable[Record], enums: Iterable[Enumeration],
 
 
 def _is_packed(record: Record) -> bool:
-    """Whether some member stands at an offset that its own alignment would not allow, or the whole is not
-    rounded up."""
+    """Whether a member stands where its own alignment would not allow it, or the whole is not rounded up."""
     loose = [f for f in record.fields if f.width is None and f.offset % (8 * f.align)]
     natural = max((f.align for f in record.fields), default=1)
     return bool(loose) or (bool(record.fields) and record.size % natural != 0)
 
 
 def check(ffi: FFI, records: Iterable[Record]) -> None:
-    """Every size and every member's place, by cffi and by libclang, must be equal; HeaderError names the
-    first that is not."""
+    """Compare every size and member's place by cffi with libclang's; HeaderError names the first that
+    differs."""
     for record in records:
         if ffi.sizeof(record.name) != record.size:
             raise HeaderError(f"{record.name}: cffi computes {ffi.sizeof(record.name)} bytes, libclang "
@@ -109,7 +108,8 @@ def member(kind, name: str):
 
 def ffi_source(ffi: FFI, module: str) -> str:
     """The Python text of an out-of-line ABI module; importing it costs a few milliseconds, and no C is
-    parsed."""
+    parsed.
+    """
     name = f"tiny.autogen.{module}"
     ffi.set_source(name, None)
     with tempfile.TemporaryDirectory() as folder:

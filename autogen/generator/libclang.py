@@ -36,7 +36,8 @@ def _version(path: str) -> int:
 
 def _own_headers(library: Path, major: int) -> str:
     """clang's own include folder, next to the library: LLVM 16 and later name it by the major version
-    alone."""
+    alone.
+    """
     roots = [library.resolve().parent / "clang", Path(f"/usr/lib/llvm-{major}/lib/clang")]
     found = [folder / "include" for root in roots if root.is_dir()
              for folder in sorted(root.iterdir(), reverse=True)

@@ -12,7 +12,8 @@ from tiny.autogen.generator.packages import Package
 @dataclass(frozen=True)
 class Header:
     """One file to read: its package and its path in it. `include` is how an #include line names it ("" to
-    read it only)."""
+    read it only).
+    """
     package: Package
     path: str
     include: str = ""
@@ -21,7 +22,8 @@ class Header:
 @dataclass(frozen=True)
 class Folder:
     """A folder to include from: a package's sub-folder. `name` makes it appear one level down, as
-    `<name/...>`."""
+    `<name/...>`.
+    """
     package: Package
     path: str
     name: str = ""
@@ -46,7 +48,8 @@ class Records:
 @dataclass(frozen=True)
 class Constants:
     """Take the macros that match and are integer constants. `unsigned`: those the C language makes negative
-    by accident, as `1 << 31`, are given as unsigned 32-bit numbers."""
+    by accident, as `1 << 31`, are given as unsigned 32-bit numbers.
+    """
     patterns: tuple[str, ...]
     unsigned: tuple[str, ...] = ()
     strip: str = ""
@@ -55,7 +58,8 @@ class Constants:
 @dataclass(frozen=True)
 class Table:
     """Take a table with one of the functions of `tables`; `name` is what the module calls it; rows of a table
-    without a name become constants."""
+    without a name become constants.
+    """
     name: str
     make: Callable
     patterns: tuple[str, ...] = (".*",)
@@ -72,7 +76,8 @@ class Numbers:
 @dataclass(frozen=True)
 class Declared:
     """C text of ours in place of a header's: for what no package carries. `source` says where the facts come
-    from."""
+    from.
+    """
     text: str
     source: str
     names: tuple[str, ...]

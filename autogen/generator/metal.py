@@ -26,7 +26,8 @@ _OWNED = re.compile(r"(alloc|new|copy|mutableCopy)(?![a-z])")
 
 def _spelled(kind: Type) -> str:
     """A parameter's or result's type as C: objects are `void *`, enumerations their integers, structs by
-    name."""
+    name.
+    """
     canonical = kind.get_canonical()
     if canonical.kind in _ADDRESSES:
         return "void *"

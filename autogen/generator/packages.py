@@ -46,7 +46,8 @@ class Package:
 @dataclass(frozen=True)
 class Unpacked:
     """A package on disk: the folder that `Package.keep` paths are relative to, its version, and its bytes
-    downloaded."""
+    downloaded.
+    """
     folder: Path
     version: str
     size: int
@@ -86,15 +87,15 @@ def _codename() -> str:
 
 
 def _archive_for(suite: str, archives: Sequence[_Archive], codename: str) -> _Archive:
-    """The configured archive that also serves `suite`: the security one for NAME-security, the main one for
-    all others."""
+    """The configured archive that also serves `suite`: the security one for NAME-security, else the main
+    one."""
     own = f"{codename}-security" if suite.endswith("-security") else codename
     for archive in archives:
         if own in archive.suites:
             return archive
-    raise PackageError(f"suite {suite}: no archive for {own} among this machine's apt sources; bindings are "
-                       f"generated "
-                       "from Debian's packages, so run this on Debian with its archive configured")
+    raise PackageError(f"suite {suite}: no archive for {own} among this machine's apt sources; bindings "
+                       f"come from "
+                       "Debian's packages, so run this on Debian with its archive configured")
 
 
 class Packages:
@@ -106,8 +107,7 @@ class Packages:
         self._updated: set[tuple[str, str, str]] = set()
 
     def bring(self, wanted: Iterable[Package]) -> dict[str, Unpacked]:
-        """Download and unpack what is wanted: Package.key -> Unpacked. What this folder already holds is used
-        again."""
+        """Download and unpack what is wanted: Package.key -> Unpacked. What this folder has is used again."""
         packages = list(wanted)
         missing = [p for p in packages if p.kind != "wheel"
                    and not (self.folder / p.key / "version").exists()]
@@ -170,7 +170,7 @@ class Packages:
 
 
 def _version(package: Package, file: Path) -> str:
-    """The version in a downloaded file's name: NAME_VERSION_ARCH.deb, NAME_VERSION.orig.tar.xz,
+    """The version in a file's name: NAME_VERSION_ARCH.deb, NAME_VERSION.orig.tar.xz,
     NAME-VERSION-TAGS.whl."""
     if package.kind == "wheel":
         return file.name.split("-")[1]

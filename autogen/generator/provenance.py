@@ -1,5 +1,6 @@
 """autogen/manifest.json: which version of each package was read, the sha256 of every file read, and which set
-reads what."""
+reads what.
+"""
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ from tiny.autogen.generator.packages import Unpacked
 @dataclass
 class Provenance:
     """The file's content. packages: Package.key -> what it is, with "files": path -> sha256. sets: module ->
-    package keys."""
+    package keys.
+    """
     packages: dict[str, dict] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
 

@@ -59,7 +59,8 @@ class Record:
 
     def paths(self, prefix: str = "", base: int = 0) -> list[tuple[str, int, int | None, int]]:
         """Every named member that can be reached: (dotted path, bit offset, bit width or None, size in
-        bytes)."""
+        bytes).
+        """
         found = []
         for field in self.fields:
             path = f"{prefix}{field.name}"
@@ -148,7 +149,8 @@ class Declarations:
 
     def matching(self, patterns: Iterable[str]) -> list[str]:
         """Record names that one of the regular expressions matches in full (without `struct`), in header
-        order."""
+        order.
+        """
         wanted = [re.compile(pattern) for pattern in patterns]
         return [name for name in self._cursors if any(w.fullmatch(name.split()[-1]) for w in wanted)]
 
@@ -158,7 +160,8 @@ class Declarations:
 
     def take(self, name: str) -> Record:
         """The record of that name; those it contains are taken before it, so that `records` is in order of
-        use."""
+        use.
+        """
         name = self.resolve(name)
         if name not in self.records:
             self.records[name] = self._record(self._cursors[name])
@@ -204,7 +207,8 @@ class Declarations:
 
 def _unnamed(cursor: Cursor) -> bool:
     """No tag of its own. libclang 16 and later spell such a record by its typedef, but their USR says @SA@,
-    @UA@, @EA@."""
+    @UA@, @EA@.
+    """
     return not cursor.spelling or "(" in cursor.spelling or cursor.is_anonymous() \
         or bool(re.search(r"@[SUE]A@\w+$", cursor.get_usr()))
 

@@ -1,5 +1,6 @@
 """Header sets of Linux: the KFD and amdgpu interfaces of two kernel generations, and the C library's
-numbers."""
+numbers.
+"""
 from tiny.autogen.generator.manifest import Constants, Folder, Header, HeaderSet, Records
 from tiny.autogen.generator.packages import Package
 

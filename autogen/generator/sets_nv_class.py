@@ -1,5 +1,6 @@
 """Header sets of NVIDIA's classes: what a push buffer says to the host, the compute engine and the copy
-engine."""
+engine.
+"""
 from tiny.autogen.generator import tables
 from tiny.autogen.generator.manifest import Folder, Header, HeaderSet, Table
 from tiny.autogen.generator.packages import Package

@@ -103,7 +103,8 @@ SPAN = {"535": "before 550", "550": "550 to 554", "555": "555 to 569", "570": "5
 
 def tables_of(version: str) -> tuple[Declared, ...]:
     """All tables that hold for a version newer than the packaged headers, and the types they are written
-    in."""
+    in.
+    """
     current: dict[str, Declared] = {}
     for since, tables in _CHANGES.items():
         if since == "550" or int(since) > int(version):       # 550's one difference ended with 555

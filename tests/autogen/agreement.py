@@ -1,5 +1,6 @@
 """Does a generated module say what libclang, and a C compiler, say of the same headers? Used by the tests
-beside it."""
+beside it.
+"""
 import importlib
 import shutil
 import subprocess
@@ -16,7 +17,8 @@ def module_of(wanted: HeaderSet):
 
 def layouts(wanted: HeaderSet, built: Built) -> list[str]:
     """Where the committed module's cffi layouts differ from libclang's, over every struct and every
-    member."""
+    member.
+    """
     ffi, wrong = module_of(wanted).ffi if built.records else None, []
     for record in built.records:
         # cffi knows no alignment attribute; placing is the owner's

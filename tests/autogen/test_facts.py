@@ -1,5 +1,6 @@
 """Generated numbers against the same numbers read by hand: from the manuals and headers, as the project's
-facts list them."""
+facts list them.
+"""
 import pytest
 
 from tiny.autogen import (

@@ -62,7 +62,8 @@ def random_stream(kinds: list[type[Packet]], generation: int, seed: int) -> byte
 @dataclass
 class Said:
     """What Mesa says of one packet. items: (name, the dword read last or the value printed, {field:
-    text})."""
+    text}).
+    """
     at: int
     name: str
     items: list[tuple[str, int, dict[str, str]]] = field(default_factory=list)

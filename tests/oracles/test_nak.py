@@ -82,7 +82,8 @@ def test_sizes_and_places_that_nak_tells(nak, compute_class):
 @pytest.mark.parametrize("compute_class", GPUS, ids=hex)
 def test_qmds_that_nak_writes(nak, compute_class):
     """1,000 launches: every field that NAK sets reads back, and it sets no bit that the declaration does not
-    name."""
+    name.
+    """
     ffi, library = nak
     layout, gpu = qmd.VERSIONS[compute_class], device(ffi, compute_class)
     random_ = random.Random(compute_class)

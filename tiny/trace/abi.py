@@ -1,5 +1,6 @@
 """`python -m tiny abi --diff 535 595`: what changed between two NVIDIA driver versions in the structs that
-tiny uses."""
+tiny uses.
+"""
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

@@ -51,7 +51,8 @@ def read(source: str, as_hex: bool) -> bytes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status: 0 all decoded, 1 some bytes are no packets, 2 the buffer cannot be
-    read."""
+    read.
+    """
     parser = argparse.ArgumentParser(prog="python -m tiny decode", description=__doc__.partition(": ")[2])
     parser.add_argument("--kind", required=True, choices=KINDS, help="what the buffer holds")
     parser.add_argument("--gfx", type=int, default=11, choices=(9, 11, 12),

@@ -53,7 +53,8 @@ def walk(family: type[Packet], data: bytes, step: int = 4) -> Iterator[Found | L
 
 def _resume(family: type[Packet], data: bytes, offset: int, step: int) -> int:
     """The next offset where a packet stands with another one, or the end of the data, behind it; else the
-    end."""
+    end.
+    """
     while offset < len(data):
         try:
             _, size = family.decode_next(data, offset)
@@ -104,7 +105,8 @@ def aql_stream(data: bytes, gfx: int = 11) -> Iterator[Found | Lost]:
 
 def push_stream(data: bytes, compute_class: int = 0xcbc0) -> Iterator[Found | Lost]:
     """A push buffer. Until a SET_OBJECT says otherwise, subchannel 1 has the compute class and 4 the copy
-    class."""
+    class.
+    """
     host = methods.HOST_AMPERE if compute_class < 0xcbc0 else methods.HOST
     bound = {methods.COMPUTE_SUBCHANNEL: methods.COMPUTE,
              methods.COPY_SUBCHANNEL: methods.COPY_AMPERE if compute_class < 0xcbc0 else methods.COPY}

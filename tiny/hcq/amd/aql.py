@@ -29,7 +29,8 @@ class Aql(Packet, key="type"):
 
 class Invalid(Aql, type=hsa.HSA_PACKET_TYPE_INVALID, dwords=16):
     """A slot that nothing was written to yet: the processor waits here. Source: hsa.h,
-    HSA_PACKET_TYPE_INVALID."""
+    HSA_PACKET_TYPE_INVALID.
+    """
 
 
 class KernelDispatch(Aql, type=hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH, dwords=16):

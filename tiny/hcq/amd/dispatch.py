@@ -11,7 +11,8 @@ from tiny.hcq.layout import bits, sequence, span, u32, u64
 
 class SetProgram(SetShReg, register=sh(GFX11.COMPUTE_PGM_LO), dwords=4):
     """Where the code starts: 256-byte aligned, 48 bits. Source: gc_11_0_0_sh_mask.h, COMPUTE_PGM_LO,
-    COMPUTE_PGM_HI."""
+    COMPUTE_PGM_HI.
+    """
     values = None
     code = span(2 * 32, 40, unit=256)
 

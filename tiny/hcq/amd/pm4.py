@@ -33,7 +33,8 @@ class Filler(Pm4, type=2, op=0, count=0, dwords=1):
 
 class Nop(Pm4, type=3, op=numbers.PACKET3_NOP, dwords=1):
     """Skipped with everything in it; without a payload it is one dword. Source: nvd.h, PACKET3_NOP; sid.h,
-    PKT3_NOP_PAD."""
+    PKT3_NOP_PAD.
+    """
     payload = tail(1)
 
 
@@ -115,7 +116,8 @@ class AqlPacket(Pm4, type=3, op=numbers.PACKET3_AQL_PACKET, dwords=2):
 # -- registers -----------------------------------------------------------------------------------------------
 class SetShReg(Pm4, type=3, op=numbers.PACKET3_SET_SH_REG, dwords=2):
     """Write consecutive SH registers. register: as registers.sh gives it. Source: nvd.h,
-    PACKET3_SET_SH_REG."""
+    PACKET3_SET_SH_REG.
+    """
     register = bits(1, 0, 16)
     values = tail(2)
 
@@ -239,7 +241,8 @@ class DmaData(Pm4, type=3, op=numbers.PACKET3_DMA_DATA, dwords=7):
 # -- order, caches, events -----------------------------------------------------------------------------------
 class Compare(enum.IntEnum):
     """How a wait compares (nvd.h, WAIT_REG_MEM_FUNCTION). Values are unsigned; what is read is masked
-    first."""
+    first.
+    """
     ALWAYS, LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER_EQUAL, GREATER = range(7)
 
 
@@ -286,7 +289,8 @@ class EventWrite(Pm4, type=3, op=numbers.PACKET3_EVENT_WRITE, dwords=2):
 
 class HdpFlush(Pm4, type=3, op=numbers.PACKET3_HDP_FLUSH, dwords=2):
     """Flush the path by which the CPU writes video memory. nvd.h has its number only; one dword without
-    meaning follows."""
+    meaning follows.
+    """
     ignored = u32(1)
 
 
@@ -321,7 +325,8 @@ class AcquireMem(Pm4, type=3, op=numbers.PACKET3_ACQUIRE_MEM, dwords=8):
 
 class DataSel(enum.IntEnum):
     """What RELEASE_MEM writes (nvd.h, PACKET3_RELEASE_MEM_DATA_SEL). CLOCK: the 100 MHz counter of the
-    GPU."""
+    GPU.
+    """
     NONE, U32, U64, CLOCK, SYSTEM_CLOCK = range(5)
 
 

@@ -120,7 +120,8 @@ class PollRegMem(Sdma, op=numbers.SDMA_OP_POLL_REGMEM, sub_op=0, dwords=6):
 
 class CondExe(Sdma, op=numbers.SDMA_OP_COND_EXE, sub_op=0, dwords=5):
     """Skip the next `count_dwords` unless the dword at `address` equals `reference`. Source:
-    SDMA_PKT_COND_EXE."""
+    SDMA_PKT_COND_EXE.
+    """
     cache_policy = bits(0, 24, 3)
     cpv = bits(0, 28, 1)
     address = u64(1)
@@ -130,7 +131,8 @@ class CondExe(Sdma, op=numbers.SDMA_OP_COND_EXE, sub_op=0, dwords=5):
 
 class Atomic(Sdma, op=numbers.SDMA_OP_ATOMIC, sub_op=0, dwords=8):
     """An atomic operation on memory; `loop` repeats a compare-and-swap until it succeeds. Source:
-    SDMA_PKT_ATOMIC."""
+    SDMA_PKT_ATOMIC.
+    """
     loop = bits(0, 16, 1)
     tmz = bits(0, 18, 1)
     cache_policy = bits(0, 20, 3)
@@ -152,7 +154,8 @@ class Timestamp(Sdma, op=numbers.SDMA_OP_TIMESTAMP, sub_op=numbers.SDMA_SUBOP_TI
 
 class SrbmWrite(Sdma, op=numbers.SDMA_OP_SRBM_WRITE, sub_op=0, dwords=3):
     """Write a register. register: dword index; byte_enable: 15 writes all four bytes. Source:
-    SDMA_PKT_SRBM_WRITE."""
+    SDMA_PKT_SRBM_WRITE.
+    """
     byte_enable = bits(0, 28, 4, default=15)
     register = bits(1, 0, 18)
     aperture = bits(1, 20, 12)

@@ -33,7 +33,8 @@ class CopyLines(Incrementing, subchannel=COPY_SUBCHANNEL, method=COPY.OFFSET_IN_
     """What to copy: OFFSET_IN_UPPER to LINE_COUNT. One line of nbytes, or with multi_line `lines` of them at
 
     Source: clc8b5.h, NVC8B5_OFFSET_IN_UPPER.
-    pitches."""
+    pitches.
+    """
     values = None
     source = high_first(1, 57)
     destination = high_first(3, 57)

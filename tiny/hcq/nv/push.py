@@ -38,7 +38,8 @@ class Opcode(enum.IntEnum):
 
 class GpfifoControl(Struct, dwords=2):
     """An entry of length 0: an operation. Source: clc86f.h, NVC86F_GP_ENTRY0_OPERAND,
-    NVC86F_GP_ENTRY1_OPCODE."""
+    NVC86F_GP_ENTRY1_OPCODE.
+    """
     operand = u32(0)
     opcode = bits(1, 0, 8, Opcode)
     length_dwords = bits(1, 10, 21)
@@ -74,7 +75,8 @@ class NonIncrementing(Push, form=_DMA["DMA_NONINCR"][2]["OPCODE"][2]["VALUE"], d
 
 class OnceIncrementing(Push, form=_DMA["DMA_ONEINCR"][2]["OPCODE"][2]["VALUE"], dwords=1):
     """The first value for `method`, all others for the one behind it. Source: clc56f.h,
-    NVC56F_DMA_ONEINCR."""
+    NVC56F_DMA_ONEINCR.
+    """
     count = length(0, 16, 13, bias=-1)
     values = tail(1)
 
@@ -90,7 +92,8 @@ class EndSegment(Push, form=_DMA["DMA_ENDSEG"][2]["OPCODE"][2]["VALUE"], dwords=
 
 def call(register: type[Register], subchannel: int = 0, **fields) -> Incrementing:
     """One method by its table, for those that have no form: `call(COMPUTE.INVALIDATE_SAMPLER_CACHE, 1,
-    LINES=0)`."""
+    LINES=0)`.
+    """
     return Incrementing(method=register.offset, subchannel=subchannel, values=(register.word(**fields),))
 
 
@@ -104,7 +107,8 @@ class SetObject(Incrementing, method=HOST.SET_OBJECT.offset, dwords=2):
 
 class SemaphoreOperation(enum.IntEnum):
     """NVC86F_SEM_EXECUTE_OPERATION. An acquire holds the channel's front end only; GEQ compares modulo 2^32
-    or 2^64."""
+    or 2^64.
+    """
     ACQUIRE, RELEASE, ACQ_STRICT_GEQ, ACQ_CIRC_GEQ, ACQ_AND, ACQ_NOR, REDUCTION = range(7)
 
 

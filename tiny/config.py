@@ -67,7 +67,7 @@ class Config:
     profile: str = _setting("", _text, "file for a Perfetto trace")
     trace: str = _setting("", _text, "file for ioctls and packets")
     no_color: str = _setting("", _text, "anything: text without colours")
-    check: int = _setting(0, _integer, "1: graphs are verified at every stage, and an index outside its axis is an error")
+    check: int = _setting(0, _integer, "1: verify graphs at every stage, refuse an index outside its axis")
     jit: int = _setting(1, _integer, "0 off, 1 on, 2 replay without one submission")
     beam: int = _setting(0, _integer, "width of the schedule search, 0 off")
     noopt: int = _setting(0, _integer, "1: kernels as written, no schedule heuristics")

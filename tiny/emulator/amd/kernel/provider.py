@@ -244,7 +244,7 @@ class EmulatedRadeon(io.Provider):
         for other in self.queues.values():
             if other.gpu_id == queue.gpu_id:
                 other.dead = f"{gpu.card.name}: {fault}"
-        missing = fault.reason == "not mapped"
+        missing = gpu.table.find(fault.address) is None
         self.events.signal_all(kfd.KFD_IOC_EVENT_MEMORY, va=fault.address & ~(PAGE - 1), gpu_id=gpu.gpu_id,
                                not_present=int(missing), read_only=int(not missing))
 

@@ -86,43 +86,13 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
     for.
     """
     reduced = reduced_axes(kernel)
-    wanted = {*kernel.axes, *reduced}
-    last: dict[Node, int] = {}
-    unrolled: set[Node] = set()
     for number, loop in enumerate(schedule.loops):
-        where = f"loop {number}, {loop.kind} over axis {loop.axis.arg} by {loop.step}"
-        if loop.axis not in wanted:
-            raise ScheduleError(f"{where}: the kernel has no such axis")
-        if loop.step < 1 or loop.step > last.get(loop.axis, loop.step) or (
-                loop.axis in last and last[loop.axis] % loop.step):
+        problem = _problem_with_loop(kernel, reduced, schedule.loops[:number], loop)
+        if problem is not None:
             raise ScheduleError(
-                f"{where}: steps must divide one another, falling to 1; before it stands {last}"
-            )
-        if loop.kind in PARALLEL:
-            free = loop.axis not in reduced and loop.axis is not kernel.sequential
-            kinds = {other.kind for other in schedule.loops[:number]}
-            if not free or not kinds <= ({GROUP} if loop.kind == GROUP else {GROUP, THREAD}):
-                raise ScheduleError(
-                    f"{where}: groups, then threads are the outermost loops, over free axes of the result"
-                )
-        if loop.kind in (SPLIT, BLOCK) and loop.axis not in reduced:
-            raise ScheduleError(f"{where}: only a reduced axis can be {loop.kind}")
-        if loop.kind not in CONTROL and (loop.axis not in last or (loop.kind == LANES and loop.step != 1)):
-            raise ScheduleError(
-                f"{where}: comes after the loops on its axis, one of which sets its width; lanes last"
-            )
-        if loop.kind in CONTROL and loop.axis in unrolled:
-            raise ScheduleError(f"{where}: stands inside an unrolled loop on the same axis")
-        if loop.kind not in CONTROL:
-            unrolled.add(loop.axis)
-        if loop.kind == LANES and last[loop.axis] & (last[loop.axis] - 1):
-            raise ScheduleError(f"{where}: {last[loop.axis]} lanes; a vector has a power of two")
-        if loop.axis is kernel.sequential and loop.kind != LOOP:
-            raise ScheduleError(f"{where}: this axis must be walked in order")
-        if kernel.carried and loop.kind in CONTROL and loop.axis is not kernel.sequential in last:
-            raise ScheduleError(f"{where}: stands inside the loop along which a result is carried on")
-        last[loop.axis] = loop.step
-    for axis in wanted:
+                f"loop {number}, {loop.kind} over axis {loop.axis.arg} by {loop.step}: {problem}")
+    last = {loop.axis: loop.step for loop in schedule.loops}
+    for axis in (*kernel.axes, *reduced):
         if last.get(axis) != 1:
             raise ScheduleError(f"axis {axis.arg}: its loops end at step {last.get(axis)}, not at 1")
     if sum(loop.kind == LANES for loop in schedule.loops) > 1:
@@ -137,6 +107,36 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
         raise ScheduleError(
             f"packs take {size} bytes of local memory, more than {LARGEST_LOCAL}; use smaller blocks"
         )
+
+
+def _problem_with_loop(kernel: Kernel, reduced: tuple[Node, ...], outer: tuple[Loop, ...],
+                       loop: Loop) -> str | None:
+    """Why a loop cannot stand inside the loops `outer`, None if it can."""
+    axis, kind = loop.axis, loop.kind
+    if axis not in kernel.axes and axis not in reduced:
+        return "the kernel has no such axis"
+    last = {before.axis: before.step for before in outer}
+    width = last.get(axis)                                   # points that are left for this loop
+    if loop.step < 1 or (width is not None and (loop.step > width or width % loop.step)):
+        return f"steps must divide one another, falling to 1; before it stands {width}"
+    if kind in PARALLEL:
+        free = axis not in reduced and axis is not kernel.sequential
+        kinds = {before.kind for before in outer}
+        if not free or not kinds <= ({GROUP} if kind == GROUP else {GROUP, THREAD}):
+            return "groups, then threads are the outermost loops, over free axes of the result"
+    if kind in (SPLIT, BLOCK) and axis not in reduced:
+        return f"only a reduced axis can be {kind}"
+    if kind not in CONTROL and (width is None or (kind == LANES and loop.step != 1)):
+        return "comes after the loops on its axis, one of which sets its width; lanes last"
+    if kind in CONTROL and any(before.axis is axis and before.kind not in CONTROL for before in outer):
+        return "stands inside an unrolled loop on the same axis"
+    if kind == LANES and width & (width - 1):
+        return f"{width} lanes; a vector has a power of two"
+    if axis is kernel.sequential and kind != LOOP:
+        return "this axis must be walked in order"
+    if kernel.carried and kind in CONTROL and axis is not kernel.sequential and kernel.sequential in last:
+        return "stands inside the loop along which a result is carried on"
+    return None
 
 
 def _problem_with_pack(kernel: Kernel, schedule: Schedule, pack: Pack) -> str | None:

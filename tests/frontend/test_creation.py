@@ -1,7 +1,9 @@
 """Construction from data of every kind, constructors by description, and reading back."""
 
+import copy
 import gzip
 import pathlib
+import pickle
 
 import numpy as np
 import pytest
@@ -220,6 +222,26 @@ def test_python_protocols():
         bool(t)
     with pytest.raises(TypeError, match="no length"):
         len(Tensor(1))
+
+
+def test_one_element_is_formatted_as_its_number():
+    assert f"{Tensor(1.234):.2f} {Tensor([7]):>3} {Tensor([[True]]):d}" == "1.23   7 1"
+    assert f"{Tensor([1.0])}" == repr(Tensor([1.0]))
+    with pytest.raises(ValueError, match="has 2 elements"):
+        f"{Tensor([1.0, 2.0]):.2f}"
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_and_pickles_hold_the_value_and_are_tensors_of_their_own(duplicate):
+    for dtype in dtypes.all:
+        x = Tensor([0, 1, 1], dtype=dtype)
+        assert duplicate(x).dtype is dtype and duplicate(x).tolist() == x.tolist()
+    x = Tensor([[1.0, 2.0]], requires_grad=True)
+    other = duplicate(x)
+    other[0, 0] = 5.0
+    assert other.requires_grad and other.tolist() == [[5.0, 2.0]] and x.tolist() == [[1.0, 2.0]]
+    lazy = duplicate((x * 2)[:, 1:].T)
+    assert lazy.tolist() == [[4.0]]
 
 
 def test_sequential_passes_through_the_layers():

@@ -301,6 +301,13 @@ class Core:
         gradient = "" if self.grad is None else ", with grad"
         return f"<Tensor {self.shape} {self.dtype.name} on {self.device}, {state}{gradient}>"
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else repr(self)
+
+    def __reduce__(self):
+        """Copies and pickles are tensors of their own that hold the value, not how it came about."""
+        return type(self), (self.numpy(), self.device, self.dtype.name, self._requires_grad)
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len: a tensor of shape () has no length")

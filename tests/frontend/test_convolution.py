@@ -87,6 +87,8 @@ def test_convolutions_that_do_not_fit_are_errors_that_show_the_shapes():
         ((2, 3, 3), {}, "numbers of axes"),
         ((2, 3, 3, 3), {"stride": (1, 1, 1)}, "3 numbers, there are 2 spatial axes"),
         ((2, 3, 3, 3), {"stride": 2, "padding": "same"}, "same"),
+        ((2, 3, 3, 3), {"stride": 0}, "at least 1"),
+        ((2, 3, 3, 3), {"dilation": (1, -1)}, "at least 1"),
     ):
         with pytest.raises(ValueError, match=said):
             (x if len(weight) == 4 else x.squeeze(0).unsqueeze(0)).conv2d(Tensor.zeros(*weight), **options)
@@ -175,5 +177,7 @@ def test_nearest_resizing():
             (Tensor(x).interpolate((size,), mode="nearest-exact"), x[..., mid]),
         )
     assert Tensor.zeros(1, 1, 4, 6).interpolate(scale_factor=2, mode="nearest").shape == (1, 1, 8, 12)
+    with pytest.raises(ValueError, match="none may be 0"):
+        Tensor(x).interpolate((0,))
     with pytest.raises(ValueError, match="mode='cubic'"):
         Tensor(x).interpolate((3,), mode="cubic")

@@ -134,6 +134,9 @@ def test_an_index_outside_is_an_error_where_python_knows_it():
         t[0, 0, 0, 0]
     with pytest.raises(IndexError, match="only integers and bool"):
         t[[0.5]]
+    for index in ("a", 1.0, (0, 2.5), {}):
+        with pytest.raises(IndexError, match="integers, slices, .* can index"):
+            t[index]
     with pytest.raises(IndexError, match="more than one"):
         t[..., ...]
     with pytest.raises(IndexError):

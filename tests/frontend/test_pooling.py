@@ -118,3 +118,6 @@ def test_windows_larger_than_the_image_are_errors():
         Tensor.zeros(1, 1, 4, 4).max_pool2d(5)
     with pytest.raises(ValueError, match="too few axes"):
         Tensor.zeros(4).avg_pool2d(2)
+    for options in ({"kernel_size": 0}, {"kernel_size": 2, "stride": 0}, {"kernel_size": (2, -1)}):
+        with pytest.raises(ValueError, match="at least 1"):
+            Tensor.zeros(1, 1, 4, 4).max_pool2d(**options)

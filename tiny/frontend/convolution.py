@@ -14,11 +14,14 @@ from tiny.ir.integer import Integer
 from tiny.ir.node import Node
 
 
-def per_axis(value, count: int, name: str) -> tuple[int, ...]:
-    """One number for every spatial axis, or one for each."""
+def per_axis(value, count: int, name: str, least: int = 1) -> tuple[int, ...]:
+    """One number for every spatial axis, or one for each; none below `least`."""
     values = (value,) * count if isinstance(value, int) else tuple(value)
     if len(values) != count:
         raise ValueError(f"{name}: {values} has {len(values)} numbers, there are {count} spatial axes")
+    if any(number < least for number in values):
+        raise ValueError(f"{name}: kernel sizes, strides and dilations are at least 1, these are {values}"
+                         if least else f"{name}: output_padding is at least 0, this is {values}")
     return values
 
 
@@ -98,7 +101,7 @@ class Convolution:
         kernel = weight.shape[2:]
         count = len(kernel)
         strides, dilations = (per_axis(value, count, "conv_transpose2d") for value in (stride, dilation))
-        extra = per_axis(output_padding, count, "conv_transpose2d")
+        extra = per_axis(output_padding, count, "conv_transpose2d", least=0)
         pairs = padding_pairs(padding, count, "conv_transpose2d")
         spread = self.node
         for k, step in enumerate(strides):
@@ -133,6 +136,8 @@ class Convolution:
             factors = (scale_factor,) * len(axes) if one else scale_factor
             size = tuple(int(extent * factor) for extent, factor in zip(axes, factors, strict=True))
         sizes = (size,) * (len(self.shape) - 2) if isinstance(size, int) else tuple(size)
+        if not all(sizes + self.shape[-len(sizes):]):
+            raise ValueError(f"interpolate: from shape {self.shape} to the sizes {sizes}; none may be 0")
         result = self if self.dtype.is_float or not linear else self.float()
         for k, target in enumerate(sizes):
             axis = len(self.shape) - len(sizes) + k

@@ -74,6 +74,9 @@ class Indexing:
             raise IndexError(f"index {item}: one truth value is no index; use a mask of the tensor's shape")
         if isinstance(item, np.ndarray) and item.dtype.kind not in "iub":
             raise IndexError(f"index of type {item.dtype}: only integers and bool can index")
+        known = item is None or item is Ellipsis or isinstance(item, Core | np.ndarray | slice)
+        if not known and not _is_integer(item):
+            raise IndexError(f"index {item!r}: integers, slices, None, ..., lists, arrays, tensors can index")
         if isinstance(item, Core) and item.dtype.is_float:
             raise IndexError(f"index of type {item.dtype.name}: only integers and bool can index; cast it")
         if isinstance(item, Core) and item.dtype is dtypes.bool:

@@ -17,8 +17,8 @@ class Pooling:
 
     def _pool_plan(self, kernel_size, stride, dilation, padding, ceil_mode: bool, name: str) -> tuple:
         """(kernel, strides, dilations, (before, after) pairs, further elements after for ceil_mode)."""
-        kernel = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
-        count = len(kernel)
+        count = 2 if isinstance(kernel_size, int) else len(kernel_size)
+        kernel = per_axis(kernel_size, count, name)
         strides = kernel if stride is None else per_axis(stride, count, name)
         dilations = per_axis(dilation, count, name)
         pairs = padding_pairs(padding, count, name)
@@ -93,8 +93,8 @@ class Pooling:
 
     def max_unpool2d(self, indices, kernel_size=(2, 2), stride=None, dilation=1, padding=0, output_size=None):
         """The elements put back at the places that max_pool2d returned, zeros elsewhere."""
-        kernel = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
-        count = len(kernel)
+        count = 2 if isinstance(kernel_size, int) else len(kernel_size)
+        kernel = per_axis(kernel_size, count, "max_unpool2d")
         lead = len(self.shape) - count
         if output_size is None:
             strides = kernel if stride is None else per_axis(stride, count, "max_unpool2d")

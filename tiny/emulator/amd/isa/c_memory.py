@@ -9,7 +9,7 @@ from tiny.emulator.amd.isa.expression import WIDTH
 from tiny.emulator.amd.isa.segment import EXEC, Segment, mask_text, uniform_leaf
 
 
-def statements(instruction: Instruction, wave_size: int, null: int) -> list[str]:
+def statements(instruction: Instruction, wave_size: int, null: int, site: int = 0) -> list[str]:
     """The statements of a vector or scalar memory instruction; they return from the kernel where one
     faults.
     """
@@ -27,7 +27,7 @@ def statements(instruction: Instruction, wave_size: int, null: int) -> list[str]
         lines += _addresses(access, place, offset, wave_size, null)
         writing = int(access.access.action != "load")
         size = access.access.size
-        lines.append(f"if ((bad = to_{access.space}(r, w, p{place}, e, {size}, {writing}))) return bad;")
+        lines.append(f"if ((bad = to_{access.space}(r, w, p{place}, e, {size}, {writing}, {site}))) return bad;")
     if access.access.action == "atomic":
         return [*lines, *_atomic(access), "}"]
     for place in range(len(access.offsets)):

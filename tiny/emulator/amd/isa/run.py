@@ -25,33 +25,33 @@ ACTIONS = ("read", "write", "read of LDS", "write of LDS", "read of scratch", "w
 LOCAL_ACTIONS = 2  # from this one on: not a fault of the page table
 
 
-class Run(Struct, dwords=80):
+class Run(Struct, dwords=134):
     """`struct run` of runtime.c."""
 
     ranges = u64(0)
     range_count = u64(2)
-    last_range = u64(4)
-    waves = u64(6)
-    lds = u64(8)
-    lds_bytes = u64(10)
-    scratch = u64(12)
-    scratch_bytes = u64(14)
-    next_group = u64(16)
-    last_group = u64(18)
-    groups = repeated(3, u32(20), 32)
-    size = repeated(3, u32(23), 32)
-    grid = repeated(3, u32(26), 32)
-    wave_count = u32(29)
-    started = u32(30)
-    current = u32(31)
-    user_count = u32(32)
-    id_place = u32(33)
-    id_enable = u32(34)
-    ids_in_ttmp = u32(35)
-    entry = u32(36)
-    mode = u32(37)
-    vgprs = u32(38)
-    user_data = repeated(32, u32(39), 32)
+    waves = u64(4)
+    lds = u64(6)
+    lds_bytes = u64(8)
+    scratch = u64(10)
+    scratch_bytes = u64(12)
+    next_group = u64(14)
+    last_group = u64(16)
+    groups = repeated(3, u32(18), 32)
+    size = repeated(3, u32(21), 32)
+    grid = repeated(3, u32(24), 32)
+    wave_count = u32(27)
+    started = u32(28)
+    current = u32(29)
+    user_count = u32(30)
+    id_place = u32(31)
+    id_enable = u32(32)
+    ids_in_ttmp = u32(33)
+    entry = u32(34)
+    mode = u32(35)
+    vgprs = u32(36)
+    user_data = repeated(32, u32(37), 32)
+    hints = repeated(64, u32(69), 32)
 
 
 class Program:
@@ -145,18 +145,9 @@ class Part:
         self._waves = aligned(dispatch.waves * self._wave_dwords)
         self._lds = np.zeros(max(kernel.lds_bytes, 16), dtype=np.uint8)
         self._scratch = np.full(max(dispatch.waves * lanes * kernel.scratch_bytes, 16), 0xA5, dtype=np.uint8)
-        self._ranges = np.array(
-            [
-                (
-                    each.address,
-                    each.address + each.size,
-                    each.host - each.address & (1 << 64) - 1,
-                    each.writable,
-                )
-                for each in dispatch.memory.ranges()
-            ],
-            dtype=np.uint64,
-        )
+        rows = [(each.address, each.address + each.size, each.host - each.address & (1 << 64) - 1, each.writable)
+                for each in dispatch.memory.ranges()]
+        self._ranges = np.array(rows or [(0, 0, 0, 0)], dtype=np.uint64)
         self._run = self._filled(first, last)
 
     def _filled(self, first: int, last: int) -> np.ndarray:
@@ -240,6 +231,6 @@ class Part:
 
 def aligned(dwords: int, to: int = 64) -> np.ndarray:
     """An array of u32 that starts at a multiple of `to` bytes."""
-    memory = np.full(dwords + to // 4, 0xA5A5A5A5, dtype=np.uint32)
+    memory = np.empty(dwords + to // 4, dtype=np.uint32)
     skip = -memory.ctypes.data % to // 4
     return memory[skip : skip + dwords]

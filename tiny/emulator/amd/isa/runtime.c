@@ -11,8 +11,10 @@ BITS(f16_of, u16, f16) BITS(u16_of, f16, u16)
 static inline u32 clz32(u32 x) { return x ? (u32)__builtin_clz(x) : 32; }
 #ifdef __clang__
 #define VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
+#define ONE_BY_ONE _Pragma("clang loop vectorize(disable)")
 #else
 #define VECTORIZE _Pragma("GCC ivdep")
+#define ONE_BY_ONE
 #endif
 
 struct wave {  // state.WaveHeader and the vector registers
@@ -23,14 +25,15 @@ struct wave {  // state.WaveHeader and the vector registers
   u32 v[512][LANES];
 };
 struct range { u64 start, end, host, writable; };
-struct run {  // translate.Run
-  u64 ranges, range_count, last_range;
+#define HINTS 64
+struct run {  // run.Run
+  u64 ranges, range_count;
   u64 waves, lds, lds_bytes, scratch, scratch_bytes;
   u64 next_group, last_group;
   u32 groups[3], size[3], grid[3];
   u32 wave_count, started, current;
   u32 user_count, id_place, id_enable, ids_in_ttmp, entry, mode, registers;
-  u32 user_data[32];
+  u32 user_data[32], hints[HINTS];                         // hints: the range an instruction reached last
 };
 
 enum { DONE, STEP, FAULT, NEW_PLACE, CHANGED_MODE };       // why run_groups returns
@@ -40,7 +43,10 @@ enum { READ, WRITE, LOCAL_READ, LOCAL_WRITE, PRIVATE_READ, PRIVATE_WRITE };
 #define NOWHERE (~0ul)
 #define FULL ((MASK)~(MASK)0)
 #define INLINE static inline __attribute__((always_inline))
+#define CALLED static __attribute__((noinline))
 #define SLOW static __attribute__((noinline, cold))
+
+typedef u32 word __attribute__((aligned(1)));              // a dword anywhere
 
 void *memcpy(void *, const void *, unsigned long);
 void *memset(void *, int, unsigned long);
@@ -51,36 +57,42 @@ SLOW u32 fault(struct wave *w, u64 address, u32 size, u32 action) {
   return FAULT;
 }
 
-static u64 locate(struct run *r, u64 low, u64 end, u32 writing) {  // what to add to the address
-  const struct range *all = (const struct range *)r->ranges, *last = all + r->last_range;
-  if (r->range_count && last->start <= low && end <= last->end && low < end && (last->writable || !writing)) return last->host;
+static const struct range *find(struct run *r, u64 address) {  // the range an address lies in, 0: none
+  const struct range *all = (const struct range *)r->ranges;
   u64 first = 0, count = r->range_count;
   while (count) {
     u64 half = count / 2;
-    if (all[first + half].end <= low) first += half + 1, count -= half + 1;
+    if (all[first + half].end <= address) first += half + 1, count -= half + 1;
     else count = half;
   }
-  if (first == r->range_count || all[first].start > low || end > all[first].end || end < low || writing && !all[first].writable)
-    return NOWHERE;
-  r->last_range = first;
-  return all[first].host;
+  return first < r->range_count && all[first].start <= address ? all + first : 0;
 }
 
-INLINE void extent(const u64 *a, MASK e, u64 *low, u64 *high) {  // the lowest and highest address of active lanes
-  u64 lo = ~0ul, hi = 0;
+static u64 locate(struct run *r, u64 address, u32 size, u32 writing) {  // what to add to the address
+  const struct range *found = find(r, address);
+  if (!found || found->end - address < size || writing && !found->writable) return NOWHERE;
+  return found->host;
+}
+
+// Whether `size` bytes at the addresses of active lanes lie between start and end. Bit 63 stands for "below zero".
+INLINE _Bool within(const u64 *a, MASK e, u64 start, u64 end, u32 size) {
+  u64 outside = 0, limit = end - size;
+  EACH_LANE outside |= (a[l] - start | limit - a[l]) & -(u64)(e >> l & 1);
+  return end - start >= size && !(outside >> 63);
+}
+
+INLINE void become_pointers(u64 *a, MASK e, u64 start, u64 host) {
   EACH_LANE {
     u64 on = -(u64)(e >> l & 1);
-    u64 x = a[l] | ~on, y = a[l] & on;
-    lo = x < lo ? x : lo, hi = y > hi ? y : hi;
+    a[l] = (a[l] & on | start & ~on) + host;
   }
-  *low = lo, *high = hi;
 }
 
 // Each of these turns the addresses of active lanes into pointers; other lanes get a pointer that may be read.
 SLOW u32 each_global(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
   u64 safe = 0;
   EACH_LANE if (e >> l & 1) {
-    u64 host = locate(r, a[l], a[l] + size, writing);
+    u64 host = locate(r, a[l], size, writing);
     if (host == NOWHERE) return fault(w, a[l], size, writing ? WRITE : READ);
     a[l] += host;
     safe = a[l];
@@ -89,34 +101,41 @@ SLOW u32 each_global(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u3
   return 0;
 }
 
-INLINE u32 to_global(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
-  u64 low, high;
-  extent(a, e, &low, &high);
-  u64 host = locate(r, low, high + size, writing);
-  if (host == NOWHERE) return each_global(r, w, a, e, size, writing);
-  EACH_LANE a[l] = ((e >> l & 1) ? a[l] : low) + host;
+CALLED u32 to_global(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing, u32 site) {
+  const struct range *all = (const struct range *)r->ranges, *last = all + r->hints[site % HINTS];
+  if (!within(a, e, last->start, last->end, size) || writing && !last->writable) {
+    last = find(r, a[__builtin_ctzl(e)]);
+    if (!last || !within(a, e, last->start, last->end, size) || writing && !last->writable)
+      return each_global(r, w, a, e, size, writing);
+    r->hints[site % HINTS] = last - all;
+  }
+  become_pointers(a, e, last->start, last->host);
   return 0;
 }
 
-INLINE u32 to_lds(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
-  u64 low, high;
+INLINE u32 outside(struct wave *w, const u64 *a, MASK e, u64 bytes, u32 size, u32 action) {  // fault of LDS or scratch
+  if (within(a, e, 0, bytes, size)) return 0;
+  EACH_LANE if ((e >> l & 1) && a[l] + size > bytes) return fault(w, a[l], size, action);
+  return 0;
+}
+
+CALLED u32 to_lds(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing, u32 site) {
   EACH_LANE a[l] &= 0xffffffff;
-  extent(a, e, &low, &high);
-  if (high + size > r->lds_bytes) return fault(w, high, size, writing ? LOCAL_WRITE : LOCAL_READ);
-  EACH_LANE a[l] = ((e >> l & 1) ? a[l] : low) + r->lds;
-  return 0;
+  u32 bad = outside(w, a, e, r->lds_bytes, size, writing ? LOCAL_WRITE : LOCAL_READ);
+  become_pointers(a, e, 0, r->lds);
+  return bad;
 }
 
-INLINE u32 to_scratch(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {
-  u64 low, high;
+CALLED u32 to_scratch(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing, u32 site) {
   EACH_LANE a[l] &= 0xffffffff;
-  extent(a, e, &low, &high);
-  if (high + size > r->scratch_bytes) return fault(w, high, size, writing ? PRIVATE_WRITE : PRIVATE_READ);
-  EACH_LANE a[l] = ((e >> l & 1) ? a[l] : low) + w->scratch + l * r->scratch_bytes;
-  return 0;
+  u32 bad = outside(w, a, e, r->scratch_bytes, size, writing ? PRIVATE_WRITE : PRIVATE_READ);
+  become_pointers(a, e, 0, w->scratch);
+  EACH_LANE a[l] += l * r->scratch_bytes;
+  return bad;
 }
 
-SLOW u32 to_flat(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing) {  // apertures: 1 << 48 LDS, 2 << 48 scratch
+// Apertures: 1 << 48 is LDS, 2 << 48 is scratch.
+SLOW u32 to_flat(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 writing, u32 site) {
   u64 safe = 0;
   EACH_LANE if (e >> l & 1) {
     u64 aperture = a[l] >> 32, offset = a[l] & 0xffffffff;
@@ -127,7 +146,7 @@ SLOW u32 to_flat(struct run *r, struct wave *w, u64 *a, MASK e, u32 size, u32 wr
       if (offset + size > r->scratch_bytes) return fault(w, offset, size, writing ? PRIVATE_WRITE : PRIVATE_READ);
       a[l] = w->scratch + l * r->scratch_bytes + offset;
     } else {
-      u64 host = locate(r, a[l], a[l] + size, writing);
+      u64 host = locate(r, a[l], size, writing);
       if (host == NOWHERE) return fault(w, a[l], size, writing ? WRITE : READ);
       a[l] += host;
     }
@@ -143,43 +162,58 @@ INLINE _Bool in_a_row(const u64 *p, MASK e) {              // all lanes active, 
   return e == FULL && !apart;
 }
 
-INLINE void load_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
-  if (count == 1 && in_a_row(p, e)) {
-    memcpy(v, (const void *)p[0], 4 * LANES);
-    return;
+typedef u32 quad __attribute__((vector_size(16), aligned(4)));
+
+INLINE void load_quads(u32 (*v)[LANES], const u64 *p) {    // four dwords of each of four lanes, transposed
+  ONE_BY_ONE
+  for (u32 l = 0; l < LANES; l += 4) {
+    quad a = *(const quad *)p[l], b = *(const quad *)p[l + 1], c = *(const quad *)p[l + 2], d = *(const quad *)p[l + 3];
+    quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    quad ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(quad *)&v[0][l] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(quad *)&v[1][l] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(quad *)&v[2][l] = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
+    *(quad *)&v[3][l] = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
   }
-  for (u32 n = 0; n < count; n++)
-    EACH_LANE {
-      u32 x;
-      memcpy(&x, (const void *)(p[l] + 4 * n), 4);
-      v[n][l] = (e >> l & 1) ? x : v[n][l];
-    }
 }
 
-INLINE void store_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
+// Lane by lane: gathering instructions are slower than single loads on the machines this was measured on.
+CALLED void load_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
+  if (count == 1 && in_a_row(p, e)) {
+    memcpy(v, (const void *)p[0], 4 * LANES);
+  } else if (count == 4 && e == FULL) {
+    load_quads(v, p);
+  } else {
+    ONE_BY_ONE
+    EACH_LANE if (e >> l & 1) for (u32 n = 0; n < count; n++) v[n][l] = *(const word *)(p[l] + 4 * n);
+  }
+}
+
+CALLED void store_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
   if (count == 1 && in_a_row(p, e)) {
     memcpy((void *)p[0], v, 4 * LANES);
     return;
   }
-  EACH_LANE if (e >> l & 1) for (u32 n = 0; n < count; n++) memcpy((u8 *)p[l] + 4 * n, &v[n][l], 4);
+  ONE_BY_ONE
+  EACH_LANE if (e >> l & 1) for (u32 n = 0; n < count; n++) *(word *)(p[l] + 4 * n) = v[n][l];
 }
 
 #define LOAD_SMALL(type)                                                                         \
-  INLINE void load_##type(u32 *v, const u64 *p, MASK e) {                                        \
+  CALLED void load_##type(u32 *v, const u64 *p, MASK e) {                                        \
     EACH_LANE {                                                                                  \
       type x;                                                                                    \
       memcpy(&x, (const void *)p[l], sizeof x);                                                  \
       v[l] = (e >> l & 1) ? (u32)(i32)x : v[l];                                                  \
     }                                                                                            \
   }                                                                                              \
-  INLINE void load_low_##type(u32 *v, const u64 *p, MASK e) {                                    \
+  CALLED void load_low_##type(u32 *v, const u64 *p, MASK e) {                                    \
     EACH_LANE {                                                                                  \
       type x;                                                                                    \
       memcpy(&x, (const void *)p[l], sizeof x);                                                  \
       v[l] = (e >> l & 1) ? (v[l] & 0xffff0000) | (u16)x : v[l];                                 \
     }                                                                                            \
   }                                                                                              \
-  INLINE void load_high_##type(u32 *v, const u64 *p, MASK e) {                                   \
+  CALLED void load_high_##type(u32 *v, const u64 *p, MASK e) {                                   \
     EACH_LANE {                                                                                  \
       type x;                                                                                    \
       memcpy(&x, (const void *)p[l], sizeof x);                                                  \
@@ -188,7 +222,7 @@ INLINE void store_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
   }
 LOAD_SMALL(u8) LOAD_SMALL(i8) LOAD_SMALL(u16) LOAD_SMALL(i16)
 #define STORE_SMALL(type)                                                                        \
-  INLINE void store_##type(const u32 *v, const u64 *p, MASK e, u32 shift) {                      \
+  CALLED void store_##type(const u32 *v, const u64 *p, MASK e, u32 shift) {                      \
     EACH_LANE if (e >> l & 1) {                                                                  \
       type x = (type)(v[l] >> shift);                                                            \
       memcpy((void *)p[l], &x, sizeof x);                                                        \
@@ -197,7 +231,7 @@ LOAD_SMALL(u8) LOAD_SMALL(i8) LOAD_SMALL(u16) LOAD_SMALL(i16)
 STORE_SMALL(u8) STORE_SMALL(u16)
 
 static u32 load_scalar(struct run *r, struct wave *w, u64 address, u32 count, u32 *s) {
-  u64 host = locate(r, address, address + 4 * count, 0);
+  u64 host = locate(r, address, 4 * count, 0);
   if (host == NOWHERE) return fault(w, address, 4 * count, READ);
   memcpy(s, (const void *)(address + host), 4 * count);
   return 0;

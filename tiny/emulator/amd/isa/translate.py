@@ -208,7 +208,7 @@ class Translator:
         self._lines += [
             "{",
             f"w->pc = {pc};",
-            *c_memory.statements(instruction, self.kernel.wave_size, self.null),
+            *c_memory.statements(instruction, self.kernel.wave_size, self.null, pc // 8),
             "}",
         ]
         return False

@@ -5,14 +5,16 @@
 
 Start reading at docs/README.md.
 """
-from tiny import nn
 from tiny.config import Context, getenv
 from tiny.devices import Device
 from tiny.frontend.jit import TinyJit
 from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes
 from tiny.ir.node import Variable
+from tiny.lazy import Lazy
 from tiny.realize import GlobalCounters
+
+nn = Lazy("tiny.nn")
 
 __version__ = "0.1.0"
 __all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "Variable", "dtypes", "getenv",

@@ -19,9 +19,11 @@ from tiny.frontend.core import Core
 from tiny.ir import ops
 from tiny.ir.integer import bindings, substitute, unbound
 from tiny.ir.node import Node, toposort
-from tiny.realize.capture import JitError, Replay, enabled, recording
+from tiny.lazy import Lazy
+from tiny.realize.capture import JitError, enabled, recording
 from tiny.realize.storage import Storage, born, buffer_node
 
+replaying = Lazy("tiny.realize.replay")
 MOST_CAPTURES = 64      # combinations of shapes and Python values one function may have
 
 
@@ -172,7 +174,7 @@ class _Captured:
     _Result).
     """
 
-    def __init__(self, replay: Replay, closure: runtime.Closure, result, written: list[tuple[int, _Result]],
+    def __init__(self, replay, closure: runtime.Closure, result, written: list[tuple[int, _Result]],
                  kind: type):
         self._replay, self._closure, self._kind = replay, closure, kind
         self._result, self._written = result, written
@@ -282,7 +284,7 @@ def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) ->
         if tensor.node.arg.buffer is not arguments.storages[number].buffer
     ]
     kind = type(own[0]) if own else next((type(tensor) for tensor in _tensors_in(result)), Core)
-    replay = Replay(capture, list(fresh.values()))
+    replay = replaying.Replay(capture, list(fresh.values()))
     runtime.forget(replay.fixed_written)
     closure = runtime.Closure(capture, own_ids, replay.fixed_written)
     return _Captured(replay, closure, frozen, written, kind), result

@@ -14,13 +14,24 @@ from tiny.hcq import device as devices
 from tiny.ir import ops
 from tiny.ir.dtype import DType
 from tiny.ir.node import Node, toposort
+from tiny.lazy import Lazy
 from tiny.realize import capture as capturing
 from tiny.realize.capture import JitError
 from tiny.realize.closure import Closure
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.emulate import plug_in
-from tiny.realize.execute import dependents, element_count, execute
-from tiny.realize.storage import Storage, allocate, born, buffer_node, hold, holders, serial, waiting
+from tiny.realize.storage import (
+    Storage,
+    allocate,
+    born,
+    buffer_node,
+    dependents,
+    element_count,
+    hold,
+    holders,
+    serial,
+    waiting,
+)
 
 __all__ = [
     "Closure",
@@ -43,6 +54,8 @@ __all__ = [
     "return_home",
     "settle_waiting",
 ]
+
+execution = Lazy("tiny.realize.execute")
 
 # node -> the BUFFER with its value
 _done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()
@@ -208,7 +221,7 @@ def _compute(wanted: list[Node]) -> None:
     writable = _writable(order)
     device = next((root.device for root in graph if root.device is not None), None) or default_device()
     distinct = list(dict.fromkeys(node for node in graph if node.op is not ops.BUFFER))
-    run = execute(distinct, order, device, writable)
+    run = execution.execute(distinct, order, device, writable)
     computed = dict(zip(distinct, run.results, strict=True))
     for root, node in zip(roots, graph, strict=True):
         _done[root] = _done[node] = computed.get(node, node)

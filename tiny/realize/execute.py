@@ -9,7 +9,7 @@ from tiny.hcq import device as devices
 from tiny.hcq.memory import Buffer
 from tiny.hcq.queue import Slot, Template
 from tiny.ir import ops
-from tiny.ir.integer import bindings, compile_function, evaluate, prod, substitute
+from tiny.ir.integer import bindings, compile_function, evaluate, substitute
 from tiny.ir.node import Node
 from tiny.ir.verify import TENSOR, verify
 from tiny.realize import report
@@ -241,17 +241,3 @@ def _symbolic_parts(arg) -> list[Node]:
     if isinstance(arg, Node):
         return [arg]
     return [part for inner in arg for part in _symbolic_parts(inner)] if isinstance(arg, tuple) else []
-
-
-def element_count(node: Node) -> int:
-    """Elements a node has now."""
-    return evaluate(prod(node.shape))
-
-
-def dependents(order: Sequence[Node], leaves: set[Node]) -> set[Node]:
-    """The nodes of a graph, in topological order, that read any of the leaves."""
-    found = set(leaves)
-    for node in order:
-        if any(s in found for s in node.src):
-            found.add(node)
-    return found

@@ -2,7 +2,7 @@
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tiny.hcq import device as devices
 from tiny.hcq.memory import Buffer
@@ -107,3 +107,17 @@ def waiting(since: int = 0) -> list[tuple[object, Node]]:
         if node is not None:
             found.append((holder, node))
     return found
+
+
+def dependents(order: Sequence[Node], leaves: set[Node]) -> set[Node]:
+    """The nodes of a graph, in topological order, that read any of the leaves."""
+    found = set(leaves)
+    for node in order:
+        if any(s in found for s in node.src):
+            found.add(node)
+    return found
+
+
+def element_count(node: Node) -> int:
+    """Elements a node has now."""
+    return evaluate(prod(node.shape))

@@ -59,6 +59,8 @@ class AmdRecorder(Recorder):
         self._running = False                               # a kernel may still run, caches may be stale
         self._copying = False                               # the copy queue works, the compute queue waits
         self._marked = 0
+        # the signal of the submission before does not hold up the processor: wait for its kernels here
+        self.emit(pm4.EventWrite)
         self.generation.acquire(self.emit, everything=True)
         self.emit(SetRestart)
 

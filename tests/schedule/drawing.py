@@ -230,8 +230,8 @@ def assign(draw, node: Node) -> Node:
     return Node(ops.ASSIGN, None, (base, node), ((ops.SHRINK, cut), (ops.FLIP, turned)))
 
 
-STEPS = (unary, binary, binary, choose_by, reshape, permute, expand, shrink, pad, flip, window, reduce, reduce,
-         scan, gather, scatter, assign)
+STEPS = (unary, binary, binary, choose_by, reshape, permute, expand, shrink, pad, flip, window,
+         reduce, reduce, scan, gather, scatter, assign)
 
 
 # -- schedules -----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import math
 
 import tiny.realize as runtime
 from tiny.frontend.core import Core
+from tiny.frontend.graph import size_value
 from tiny.frontend.hostdata import to_dtype
 from tiny.frontend.shaping import expand, reshape
 from tiny.ir import ops
@@ -146,11 +147,7 @@ def _progression(start, step, count: Integer, dtype: DType) -> Node:
         wide = dtypes.float64
     node = Node(ops.IOTA, wide, (), count)
     if step != 1:
-        node = Node(ops.MUL, None, (node, _number(step, wide)))
+        node = Node(ops.MUL, None, (node, size_value(step, wide)))
     if isinstance(start, Node) or start != 0:
-        node = Node(ops.ADD, None, (node, _number(start, wide)))
+        node = Node(ops.ADD, None, (node, size_value(start, wide)))
     return node if wide is dtype else Node(ops.CAST, dtype, (node,))
-
-
-def _number(value, dtype: DType) -> Node:
-    return Node(ops.CAST, dtype, (value,)) if isinstance(value, Node) else const(value, dtype)

@@ -22,7 +22,7 @@ def is_const(node: Node, value: float | None = None) -> bool:
 
 
 def size_value(size: Integer, dtype: DType) -> Node:
-    """A size, which may be symbolic, as a scalar of `dtype`."""
+    """A number, or a size that may be symbolic, as a scalar of `dtype`."""
     return cast(size, dtype) if isinstance(size, Node) else const(size, dtype)
 
 

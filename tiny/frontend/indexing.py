@@ -14,6 +14,7 @@ import numpy as np
 from tiny import config
 from tiny.frontend.core import Core
 from tiny.frontend.elementwise import cast, number
+from tiny.frontend.graph import size_value
 from tiny.frontend.shaping import broadcast, broadcast_shape, expand, permute, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
@@ -126,7 +127,7 @@ class Indexing:
         linear, valid = None, None
         for node, size in zip(nodes, sizes, strict=True):
             index = self._wrap(broadcast(cast(node, wide), shape))
-            extent = self._wrap(self._as_number(size, wide))
+            extent = self._wrap(size_value(size, wide))
             index = (index < 0).where(index + extent, index)
             inside = (index >= 0) & (index < extent)
             linear = index if linear is None else linear * extent + index

@@ -352,7 +352,5 @@ class Movement:
         shape = broadcast_shape("broadcast_tensors", *(tensor.shape for tensor in tensors))
         return tuple(tensor.expand(shape) for tensor in tensors)
 
-    def _broadcast_to(self, shape):
+    def broadcast_to(self, shape):
         return self.expand(shape)
-
-    broadcast_to = _broadcast_to

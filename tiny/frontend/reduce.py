@@ -8,6 +8,7 @@ import functools
 import math
 
 from tiny.frontend.elementwise import cast, number
+from tiny.frontend.graph import positions, size_value
 from tiny.frontend.hostdata import to_dtype
 from tiny.frontend.shaping import expand, reshape
 from tiny.ir import ops
@@ -54,9 +55,6 @@ class Reduce:
     def _count(self, axes: tuple[int, ...]) -> Integer:
         return prod(self.shape[axis] for axis in axes)
 
-    def _as_number(self, size: Integer, dtype: DType) -> Node:
-        return Node(ops.CAST, dtype, (size,)) if isinstance(size, Node) else number(size, dtype)
-
     # -- sums and products ----------------------------------------------------------------------------------
     @takes_dim
     def sum(self, axis=None, keepdim: bool = False, dtype=None):
@@ -83,7 +81,7 @@ class Reduce:
 
     def _mean_node(self, node: Node, axes: tuple[int, ...], keepdim: bool) -> Node:
         total = self._reduced(ops.ADD, node, axes, keepdim)
-        return Node(ops.FDIV, None, (total, self._as_number(self._count(axes), node.dtype)))
+        return Node(ops.FDIV, None, (total, size_value(self._count(axes), node.dtype)))
 
     # -- spread ---------------------------------------------------------------------------------------------
     def _variance_node(self, axis, keepdim: bool, correction: int, name: str) -> tuple[Node, Node, DType]:
@@ -175,9 +173,8 @@ class Reduce:
         found = Node(ops.EQ, None, (node, expand(self._reduced(row, node, (axis,), True), node.shape)))
         if self.dtype.is_float:
             found = Node(ops.OR, None, (found, Node(ops.NE, None, (node, node))))
-        line = reshape(Node(ops.IOTA, dtypes.int32, (), size),
-                       tuple(size if k == axis else 1 for k in range(len(self.shape))))
-        places = Node(ops.WHERE, None, (found, expand(line, self.shape), self._as_number(size, dtypes.int32)))
+        here, nowhere = positions(self.shape, axis), size_value(size, dtypes.int32)
+        places = Node(ops.WHERE, None, (found, here, nowhere))
         return self._wrap(self._reduced(ops.MIN, places, (axis,), keepdim))
 
     # -- exponentials ---------------------------------------------------------------------------------------

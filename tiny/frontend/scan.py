@@ -2,9 +2,10 @@
 import math
 
 from tiny.frontend.elementwise import cast, number
+from tiny.frontend.graph import positions
 from tiny.frontend.hostdata import to_dtype
 from tiny.frontend.reduce import takes_dim
-from tiny.frontend.shaping import expand, on_axis, pad, reshape, shrink
+from tiny.frontend.shaping import on_axis, pad, shrink
 from tiny.ir import ops
 from tiny.ir.dtype import accumulator_dtype, dtypes, sum_dtype
 from tiny.ir.node import Node
@@ -49,9 +50,7 @@ class Scan:
             return values, self._wrap(number(0, dtypes.int32))
         axis = self._axis(axis, name)
         here = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
-        line = reshape(Node(ops.IOTA, dtypes.int32, (), self.shape[axis]),
-                       tuple(size if k == axis else 1 for k, size in enumerate(self.shape)))
-        places = here.where(self._wrap(expand(line, self.shape)), 0)
+        places = here.where(self._wrap(positions(self.shape, axis)), 0)
         return values, places._scan(ops.MAX, axis, name, dtypes.int32)
 
     @takes_dim

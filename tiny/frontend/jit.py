@@ -45,7 +45,8 @@ class _Arguments:
         first: dict[int, int] = {}
         same = tuple(first.setdefault(id(one.buffer), number) for number, one in enumerate(self.storages))
         read_only = tuple(storage.buffer.readonly for storage in self.storages)
-        self.key = (tuple(key), same, read_only, config.current().training, config.current().noopt)
+        settings = config.current()
+        self.key = (tuple(key), same, read_only, settings.training, settings.noopt, settings.default_float)
 
     def _walk(self, name: str, value):
         if isinstance(value, Core):

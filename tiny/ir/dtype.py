@@ -4,6 +4,8 @@ import math
 import struct
 from dataclasses import dataclass
 
+from tiny import config
+
 # how each type's numbers are made: exponent and mantissa bits, for the floating ones
 _FLOAT_BITS = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7),
                "fp8e4m3": (4, 3), "fp8e5m2": (5, 2)}
@@ -75,7 +77,28 @@ def _by_name(name: str) -> DType:
     return getattr(dtypes, name)
 
 
-class dtypes:
+class _Defaults(type):
+    """The type of `dtypes`: `default_float` is the setting DEFAULT_FLOAT as it is now, here."""
+
+    @property
+    def default_float(cls) -> DType:
+        return _floating_type(config.current().default_float)
+
+    @default_float.setter
+    def default_float(cls, dtype: DType) -> None:
+        config.Context(DEFAULT_FLOAT=dtype.name).__enter__()   # from here on; a surrounding Context ends it
+
+
+@functools.cache
+def _floating_type(name: str) -> DType:
+    found = vars(dtypes).get(name.lower().removeprefix("dtypes."))
+    if found not in dtypes.floats:
+        raise config.ConfigError(f"DEFAULT_FLOAT={name}: a floating type is needed, one of "
+                                 f"{', '.join(dtype.name for dtype in dtypes.floats)}")
+    return found
+
+
+class dtypes(metaclass=_Defaults):
     """The namespace users import: `dtypes.float32`, `dtypes.half`, `dtypes.is_float(x)`..."""
     bool = DType("bool", "b", 8)
     int8 = DType("int8", "i", 8)
@@ -106,7 +129,6 @@ class dtypes:
     ints = (*uints, *sints)
     all = (bool, *ints, *floats)
 
-    default_float = float32
     default_int = int32
 
     @staticmethod
@@ -173,7 +195,7 @@ for _dtype in reversed(_PARENTS):
 def _meet(a: DType, b: DType) -> DType:
     common = _ANCESTORS[a] & _ANCESTORS[b]
     if a.is_integer and b.is_integer and all(dtype.is_float for dtype in common):
-        return dtypes.default_float             # uint64 with a signed type: no integer holds both
+        return dtypes.float32                   # uint64 with a signed type: no integer holds both
     return min(common, key=_RANK.__getitem__)
 
 

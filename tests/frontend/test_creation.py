@@ -87,6 +87,10 @@ def test_what_is_no_number_is_an_error_that_names_it():
         Tensor(["a", "b"])
     with pytest.raises(TypeError, match="a dict is no number"):
         Tensor({})
+    for data in (2**64, -2**63 - 1, [2**64], [-1, 2**63]):
+        with pytest.raises(OverflowError, match="into no"):
+            Tensor(data)
+    assert Tensor(2**64 - 1).item() == 2**64 - 1 and Tensor(2**70, dtype="float64").item() == 2.0**70
     with pytest.raises(TypeError, match="float31"):
         Tensor([1.0], dtype="float31")
 

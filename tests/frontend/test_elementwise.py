@@ -240,6 +240,13 @@ def test_python_numbers_take_the_tensors_type(dtype):
     assert (t + 1).dtype is (dtypes.int32 if dtype is dtypes.bool else dtype)
 
 
+def test_python_numbers_too_large_for_the_tensors_type_are_errors():
+    for operation in (lambda t: t + 2**40, lambda t: t * -2**40, lambda t: t < 2**40, lambda t: t.eq(2**32)):
+        with pytest.raises(OverflowError, match="does not fit into int32"):
+            operation(Tensor([1]))
+    assert (Tensor([-1]) & 0xFFFFFFFF).tolist() == [-1] and (Tensor([1]).long() + 2**40).item() == 2**40 + 1
+
+
 def test_division_makes_integers_the_default_float():
     for kind in INTEGER_TYPES:
         assert (Tensor(array((2,), kind)) / Tensor(array((2,), kind))).dtype is dtypes.float32

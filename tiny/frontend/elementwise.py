@@ -29,6 +29,9 @@ def number_dtype(value, dtype: DType) -> DType:
 
 @functools.lru_cache(2048, typed=True)
 def _kept_constant(value, dtype: DType) -> Node:
+    if type(value) is int and dtype.is_integer and not -1 << dtype.bits - 1 <= value < 1 << dtype.bits:
+        raise OverflowError(f"the number {value} does not fit into {dtype.name}, the tensor's type; cast the "
+                            "tensor to a larger one first")
     return const(value, dtype)
 
 

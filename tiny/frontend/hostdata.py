@@ -116,6 +116,8 @@ def _from_large_integers(data, dtype: DType | None) -> tuple[np.ndarray, DType]:
     target = dtype or dtypes.int64
     if target.is_float:
         return encode(array.astype(np.float64), target), target
+    if dtype is None and any(not -2**63 <= item < 2**63 for item in array.reshape(-1)):
+        raise OverflowError("Tensor: the list has integers that fit into no type together; give a dtype")
     wrapped = [int(item) & ((1 << 64) - 1) for item in array.reshape(-1)]
     return encode(np.array(wrapped, np.uint64).reshape(array.shape), target), target
 

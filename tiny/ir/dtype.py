@@ -153,7 +153,10 @@ class dtypes(metaclass=_Defaults):
         if isinstance(value, bool):
             return dtypes.bool
         if isinstance(value, int):
-            return dtypes.default_int if -(2**31) <= value < 2**31 else dtypes.int64
+            if not -(2**63) <= value < 2**64:
+                raise OverflowError(f"the number {value} fits into no integer type; give a floating dtype")
+            return (dtypes.default_int if -(2**31) <= value < 2**31 else
+                    dtypes.int64 if value < 2**63 else dtypes.uint64)
         if isinstance(value, float):
             return dtypes.default_float
         raise TypeError(f"dtypes.from_py: {value!r} of type {type(value).__name__} is not a bool, int or "

@@ -1,4 +1,6 @@
 """Run a dispatch: the joint between the engines and the instruction sets."""
+import weakref
+
 from tiny import config
 from tiny.emulator.amd.engines.base import EmulatorError
 from tiny.emulator.amd.engines.dispatch import Dispatch
@@ -18,6 +20,7 @@ MOST_CODE = 4 << 20                                          # bytes of a kernel
 
 # (family, code address, resource words, wave size) -> the kernel that was found there last
 _kernels: dict[tuple, Kernel] = {}
+_memories: "weakref.WeakKeyDictionary[PageTable, tuple]" = weakref.WeakKeyDictionary()
 
 
 class CardMemory:
@@ -31,6 +34,14 @@ class CardMemory:
         return self._ranges
 
 
+def _memory(table: PageTable) -> CardMemory:
+    """The card's memory, made anew only when its page table has changed."""
+    known = _memories.get(table)
+    if known is None or known[0] != table.generation:
+        known = _memories[table] = table.generation, CardMemory(table)
+    return known[1]
+
+
 def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
     """Execute every workgroup. MemoryFault for what the page table forbids, EmulatorError for what is not
     known.
@@ -38,7 +49,7 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
     settings = config.current()
     try:
         kernel = _kernel(dispatch, card, table)
-        work = IsaDispatch(kernel, CardMemory(table), dispatch.user_data, dispatch.groups, dispatch.threads,
+        work = IsaDispatch(kernel, _memory(table), dispatch.user_data, dispatch.groups, dispatch.threads,
                            dispatch.grid)
         run.run(work, settings.threads or settings.core_count)
     except IsaFault as fault:

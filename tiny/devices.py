@@ -34,7 +34,9 @@ def listing(found: list[DeviceStatus], default: str) -> str:
     lines = []
     for status in found:
         mark = "*" if default.partition(":")[0] == status.name else " "
-        way_out = f"; meanwhile DEV={ready} runs everything" if not status.opens and ready else ""
+        way_out = f"; meanwhile DEV={ready} runs everything"
+        if status.opens or ready is None or f"DEV={ready}" in status.reason:
+            way_out = ""
         lines.append(f"{mark} {status.name:6} {OPENS if status.opens else FAILS:6} {status.reason}{way_out}")
     return "\n".join(lines)
 

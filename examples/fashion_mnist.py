@@ -33,8 +33,7 @@ def load_data(folder: Path | None) -> list[np.ndarray]:
 
 
 def initial_weights(seed: int = 0) -> Weights:
-    """Uniform within 1 / sqrt(inputs), from numpy, so that another framework can start from the same
-    numbers."""
+    """Uniform within 1 / sqrt(inputs), from numpy, so that another framework can start from the same."""
     rng = np.random.default_rng(seed)
     shapes = {
         "conv1.weight": (16, 1, 3, 3),
@@ -52,8 +51,7 @@ def initial_weights(seed: int = 0) -> Weights:
 
 
 def batch_order(count: int, epochs: int, seed: int = 0) -> np.ndarray:
-    """(steps, BATCH) numbers of pictures: each epoch a new permutation, the incomplete last batch left
-    out."""
+    """(steps, BATCH) numbers of pictures: each epoch a new permutation, without the incomplete last batch."""
     rng = np.random.default_rng(seed + 1)
     steps = count // BATCH
     return np.concatenate(
@@ -91,12 +89,12 @@ def train(net: Net, pictures: np.ndarray, labels: np.ndarray, order: np.ndarray)
         loss.backward()
         optimizer.step()
         return loss.realize()
+
     losses = []
     bar = tqdm(order, desc="training", unit=" batches", disable=not sys.stderr.isatty())
     for chosen in bar:
-        loss = step(
-            Tensor(prepare(pictures[chosen])).realize(), Tensor(labels[chosen].astype(np.int32)).realize()
-        )
+        x, y = prepare(pictures[chosen]), labels[chosen].astype(np.int32)
+        loss = step(Tensor(x).realize(), Tensor(y).realize())
         losses.append(loss.item())
         bar.set_postfix(loss=f"{losses[-1]:.3f}")
     return losses
@@ -105,15 +103,10 @@ def train(net: Net, pictures: np.ndarray, labels: np.ndarray, order: np.ndarray)
 def accuracy(net: Net, pictures: np.ndarray, labels: np.ndarray) -> float:
     """The share of test pictures whose largest output is the right class."""
     guess = TinyJit(lambda x: net(x).argmax(1).realize())
-    size = 500
-    right = sum(
-        int(
-            (
-                guess(Tensor(prepare(pictures[at : at + size])).realize()).numpy() == labels[at : at + size]
-            ).sum()
-        )
-        for at in range(0, len(labels), size)
-    )
+    size, right = 500, 0
+    for at in range(0, len(labels), size):
+        batch = Tensor(prepare(pictures[at:at + size])).realize()
+        right += int((guess(batch).numpy() == labels[at:at + size]).sum())
     return right / len(labels)
 
 
@@ -151,9 +144,8 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, help="write losses and accuracy to this JSON file")
     options = parser.parse_args()
     pictures, labels, test_pictures, test_labels = load_data(options.data)
-    order = (
-        np.load(options.order) if options.order else batch_order(len(labels), options.epochs, options.seed)
-    )
+    order = np.load(options.order) if options.order else batch_order(len(labels), options.epochs,
+                                                                     options.seed)
     weights = dict(np.load(options.weights)) if options.weights else initial_weights(options.seed)
     net = Net()
     nn.state.load_state_dict(net, {name: Tensor(value) for name, value in weights.items()}, verbose=False)

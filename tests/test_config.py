@@ -27,6 +27,10 @@ def test_sizes_have_units(text, size):
 @pytest.mark.parametrize("name, value, text", [
     ("DEBUG", "lots", "DEBUG='lots': an integer is needed, for example DEBUG=1"),
     ("MEMORY_LIMIT", "big", "MEMORY_LIMIT='big': a size is needed, for example MEMORY_LIMIT=8G"),
+    ("MEMORY_LIMIT", "inf", "MEMORY_LIMIT='inf': a size is needed"),
+    ("MEMORY_LIMIT", "-5", "MEMORY_LIMIT='-5': at least 0 is needed"),
+    ("THREADS", "-1", "THREADS='-1': at least 0 is needed"),
+    ("TIMEOUT_MS", "-1", "TIMEOUT_MS='-1': at least 0 is needed"),
 ])
 def test_a_value_of_the_wrong_kind_names_the_setting(name, value, text):
     with pytest.raises(ConfigError, match=text):

@@ -34,6 +34,16 @@ def _integer(name: str, text: str) -> int:
         raise ConfigError(f"{name}={text!r}: an integer is needed, for example {name}=1") from None
 
 
+def _count(name: str, text: str) -> int:
+    return _not_negative(name, text, _integer(name, text))
+
+
+def _not_negative(name: str, text: str, number: int) -> int:
+    if number < 0:
+        raise ConfigError(f"{name}={text!r}: at least 0 is needed")
+    return number
+
+
 def _text(name: str, text: str) -> str:
     return text
 
@@ -47,36 +57,37 @@ def _size(name: str, text: str) -> int:
     unit = _SIZES.get(digits[-1:], 1)
     number = digits[:-1] if unit > 1 else digits
     try:
-        return int(float(number or "0") * unit)
-    except ValueError:
+        size = int(float(number or "0") * unit)
+    except (ValueError, OverflowError):
         raise ConfigError(f"{name}={text!r}: a size is needed, for example {name}=8G") from None
+    return _not_negative(name, text, size)
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """Every setting, each with the environment variable of the same name in capitals. Immutable."""
-    amd: int = _setting(0, _integer, "1 selects the AMD device")
-    nv: int = _setting(0, _integer, "1 selects the NVIDIA device")
-    metal: int = _setting(0, _integer, "1 selects the Metal device")
-    cpu: int = _setting(0, _integer, "1 selects the CPU device")
+    amd: int = _setting(0, _count, "1 selects the AMD device")
+    nv: int = _setting(0, _count, "1 selects the NVIDIA device")
+    metal: int = _setting(0, _count, "1 selects the Metal device")
+    cpu: int = _setting(0, _count, "1 selects the CPU device")
     dev: str = _setting("", _text, "the default device by name, optionally with an architecture: AMD:gfx1201")
     device: str = _setting("", _text, "the same as DEV")
     emulate: str = _setting("", _text, "1, or the cards to emulate: gfx1100,gfx1100")
     visible_devices: str = _setting("", _text, "numbers of the cards to use, separated by commas")
-    debug: int = _setting(0, _integer, "0 quiet ... 7 machine code and packets")
+    debug: int = _setting(0, _count, "0 quiet ... 7 machine code and packets")
     profile: str = _setting("", _text, "file for a Perfetto trace")
     trace: str = _setting("", _text, "file for ioctls and packets")
     no_color: str = _setting("", _text, "anything: text without colours")
-    check: int = _setting(0, _integer, "1: verify graphs at every stage, refuse an index outside its axis")
-    jit: int = _setting(1, _integer, "0 off, 1 on, 2 replay without one submission")
-    beam: int = _setting(0, _integer, "width of the schedule search, 0 off")
-    noopt: int = _setting(0, _integer, "1: kernels as written, no schedule heuristics")
-    parallel: int = _setting(0, _integer, "processes for compiling and searching, 0: one for each core")
-    threads: int = _setting(0, _integer, "threads of the CPU device, 0: one for each core")
-    timeout_ms: int = _setting(30_000, _integer, "limit of every wait for a device, in milliseconds")
+    check: int = _setting(0, _count, "1: verify graphs at every stage, refuse an index outside its axis")
+    jit: int = _setting(1, _count, "0 off, 1 on, 2 replay without one submission")
+    beam: int = _setting(0, _count, "width of the schedule search, 0 off")
+    noopt: int = _setting(0, _count, "1: kernels as written, no schedule heuristics")
+    parallel: int = _setting(0, _count, "processes for compiling and searching, 0: one for each core")
+    threads: int = _setting(0, _count, "threads of the CPU device, 0: one for each core")
+    timeout_ms: int = _setting(30_000, _count, "limit of every wait for a device, in milliseconds")
     memory_limit: int = _setting(0, _size, "bytes a device may hold, 0: no limit; K, M, G allowed")
     default_float: str = _setting("float32", _text, "dtype of floating tensors made without one")
-    training: int = _setting(0, _integer, "1: layers such as dropout and batch norm act as in training")
+    training: int = _setting(0, _count, "1: layers such as dropout and batch norm act as in training")
     seed: int = _setting(0, _integer, "seed of the random numbers")
     cache: str = _setting("", _text, "folder of compiled kernels, 0: no cache on disk")
     xdg_cache_home: str = _setting("", _text, "folder that holds `tiny/` if CACHE names none; else ~/.cache")

@@ -134,6 +134,7 @@ def test_an_answer_that_fills_the_context_stops_there(model):
 
 @pytest.mark.parametrize(("options", "message"), [
     (("--tempreture", "1"), "unrecognized arguments"), (("--temperature", "-1"), "temperature is at least 0"),
+    (("--temperature", "nan"), "temperature is at least 0"),
     (("--prompt", ""), "the prompt is empty")])
 def test_options_that_cannot_be(model, options, message):
     check_refused(tiny("generate", model, "--prompt", "x", *options), message)

@@ -117,6 +117,9 @@ def test_a_request_longer_than_the_cache_is_one_error(small):
         ({"hidden_act": "gelu"}, "activation 'gelu' is not supported"),
         ({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}, "rope scaling 'yarn' is not supported"),
         ({"quantization_config": {}}, "quantised safetensors are not read"),
+        ({"hidden_size": "64"}, "hidden_size is '64', a positive integer is needed"),
+        ({"num_attention_heads": 0}, "num_attention_heads is 0, a positive integer"),
+        ({"vocab_size": None}, "vocab_size is None, a positive integer"),
         ({"num_hidden_layers": 3}, "weight blk.2.attn_norm.weight .* is missing"),
         (
             {"intermediate_size": 97},
@@ -129,6 +132,17 @@ def test_folders_that_cannot_run_say_why(tmp_path, changes, message):
     with pytest.raises(ModelError, match=message):
         file = files.load(folder)
         Llama(file.config, file.weights, ROWS)
+
+
+@pytest.mark.parametrize(("name", "text", "message"), [
+    ("config.json", "", "config.json: is no JSON"), ("config.json", "[]", "holds a list"),
+    ("tokenizer.json", "", "is no tokenizer"), ("tokenizer_config.json", "{", "_config.json: is no JSON"),
+    ("model.safetensors.index.json", "{", "index.json: is no JSON")])
+def test_damaged_files_of_a_folder_are_named(tmp_path, name, text, message):
+    folder = small_models.write_folder(tmp_path / "model", small_models.random_weights())
+    (folder / name).write_text(text)
+    with pytest.raises((ModelError, ValueError), match=message):
+        files.load(folder)
 
 
 def test_rope_scaling_of_llama3_keeps_fast_pairs_and_slows_slow_ones():

@@ -68,7 +68,10 @@ def _files(path: Path) -> list[Path]:
         return _files(indices[0]) if indices else found
     if path.suffix != ".json":
         return [path]
-    index = json.loads(path.read_text())
+    try:
+        index = json.loads(path.read_text())
+    except ValueError as error:
+        raise FormatError(f"{path}: is no JSON ({error}); it is damaged") from error
     if "weight_map" not in index:
         raise FormatError(f"{path}: has no weight_map; it is no index of safetensors files")
     files = [path.parent / name for name in sorted(set(index["weight_map"].values()))]

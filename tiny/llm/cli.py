@@ -1,5 +1,6 @@
 """`python -m tiny generate`: text from a language model, streamed, with one closing line of figures."""
 import argparse
+import math
 import resource
 import sys
 from pathlib import Path
@@ -61,7 +62,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--ids", action="store_true", help="print the token ids after the text")
     options = parser.parse_args(arguments)
-    if options.temperature < 0 or options.max_tokens < 1 or options.context < 1:
+    if not 0 <= options.temperature < math.inf or options.max_tokens < 1 or options.context < 1:
         parser.error("--temperature is at least 0, --max-tokens and --context at least 1")
     if options.prompt is None:
         if sys.stdin.isatty():

@@ -1,6 +1,5 @@
 """Model files: a GGUF, or a Hugging Face folder, as sizes, weights and tokenizer."""
 import importlib.util
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ _HUGGING_FACE_NAMES = {
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 }
 _NEEDED = ("block_count", "embedding_length", "attention.head_count", "feed_forward_length", "context_length")
+_FOLDER_SIZES = ("hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size", "vocab_size")
 _HUGGING_FACE_KINDS = ("llama", "mistral")
 
 
@@ -112,7 +112,7 @@ def _load_folder(folder: Path) -> ModelFile:
         raise ModelError(
             f"{folder}: no config.json there; name a folder as Hugging Face models have it, or a .gguf file"
         )
-    config = folder_config(json.loads((folder / "config.json").read_text()))
+    config = folder_config(tokenizer.read_json(folder / "config.json"))
     weights = {gguf_name(name): weight for name, weight in safe_load(folder).items()}
     return ModelFile(folder.resolve().name, config, weights, tokenizer.from_folder(folder))
 
@@ -131,6 +131,9 @@ def folder_config(stated: dict) -> Config:
         raise ModelError(
             "quantised safetensors are not read; take the unquantised folder or a GGUF of the model"
         )
+    for name in _FOLDER_SIZES:
+        if type(stated.get(name)) is not int or stated[name] < 1:
+            raise ModelError(f"config.json: {name} is {stated.get(name)!r}, a positive integer is needed")
     heads, width = stated["num_attention_heads"], stated["hidden_size"]
     size = stated.get("head_dim") or width // heads
     scaling = stated.get("rope_parameters") or stated.get("rope_scaling") or {}

@@ -140,10 +140,13 @@ def from_folder(folder: Path) -> Tokenizer:
         raise ModelError(
             f"{folder}: no tokenizer.json there; save the tokenizer in its fast form beside the weights"
         )
-    backend = tokenizers.Tokenizer.from_file(str(path))
-    config = _read_json(folder / "tokenizer_config.json")
+    try:
+        backend = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:                              # the package raises nothing narrower
+        raise ModelError(f"{path}: is no tokenizer ({error}); is the download complete?") from error
+    config = read_json(folder / "tokenizer_config.json")
     end = set()
-    for source in (_read_json(folder / "config.json"), _read_json(folder / "generation_config.json")):
+    for source in (read_json(folder / "config.json"), read_json(folder / "generation_config.json")):
         stated = source.get("eos_token_id")
         end.update(stated if isinstance(stated, list) else [] if stated is None else [stated])
     if not end:
@@ -163,8 +166,15 @@ def _require_package() -> None:
         )
 
 
-def _read_json(path: Path) -> dict:
-    return json.loads(path.read_text()) if path.exists() else {}
+def read_json(path: Path) -> dict:
+    """The object in a JSON file, {} if the file does not exist. ModelError for what is no object."""
+    try:
+        stated = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError as error:
+        raise ModelError(f"{path}: is no JSON ({error}); is the download complete?") from error
+    if not isinstance(stated, dict):
+        raise ModelError(f"{path}: a JSON object is needed, it holds a {type(stated).__name__}")
+    return stated
 
 
 def _byte_level(vocabulary: dict[str, int], metadata: dict):

@@ -7,7 +7,7 @@ before it), and emitted once.
 """
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tiny.ir import ops
 from tiny.ir.integer import Integer, as_node, bounds, less, multiply, unbound
@@ -35,10 +35,12 @@ from tiny.schedule.loops import (
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """instructions: the flat list; groups: how many times the GROUP's body runs, 1 without a GROUP; threads:
-    the work-items of a group, 1 without threads.
-    """
+    """What `lower` gives.
 
+    instructions  the flat list
+    groups        how many times the GROUP's body runs, 1 without a GROUP
+    threads       the work-items of a group, 1 without threads
+    """
     instructions: list[Node]
     groups: Integer
     threads: int = 1
@@ -46,34 +48,29 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """How far each axis is decided: its position so far, how many points are left, and each loop's counter.
-    """
+    """Where the walk through the loops is.
 
+    base, extent  of each axis: its position so far, and how many points are left
+    counters      of each loop so far, by its number
+    packed        operand -> (LOCAL with its copy, how it was packed)
+    scalar        in a remainder whose lanes are walked one by one
+    """
     base: dict[Node, Integer]
     extent: dict[Node, Integer]
     counters: dict[int, Integer]
     packed: dict[Node, tuple[Node, Pack]]
-    scalar: bool = False  # in a remainder whose lanes are walked one by one
+    scalar: bool = False
 
     def enter(self, number: int, loop: Loop, counter: Integer, extent: Integer) -> "_State":
+        """Inside a loop, at its `counter`, with `extent` points of its axis left."""
         moved = self.base[loop.axis] + multiply(counter, loop.step)
-        return _State(
-            self.base | {loop.axis: moved},
-            self.extent | {loop.axis: extent},
-            self.counters | {number: counter},
-            self.packed,
-            self.scalar,
-        )
+        return replace(self, base=self.base | {loop.axis: moved}, extent=self.extent | {loop.axis: extent},
+                       counters=self.counters | {number: counter})
 
     def one_by_one(self, axis: Node, counter: Integer) -> "_State":
         """At a single point of `axis`, `counter` further on, without lanes."""
-        return _State(
-            self.base | {axis: self.base[axis] + counter},
-            self.extent | {axis: 1},
-            self.counters,
-            self.packed,
-            True,
-        )
+        return replace(self, base=self.base | {axis: self.base[axis] + counter},
+                       extent=self.extent | {axis: 1}, scalar=True)
 
 
 class _Lowering:
@@ -88,7 +85,6 @@ class _Lowering:
         self.gate = Instantiate(kernel.gate) if kernel.gate is not None else None
         self.destination = Node(ops.POINTER, kernel.dtype, (), 0)
         self.groups: Integer = 1
-        self.threads = 1
         self.threads = 1
         self.unique = 0
         self.scopes.will_write(self.destination)
@@ -475,7 +471,7 @@ class _Lowering:
         self._store_at(local, self._local_index(pack, counters), value, None)
         for _ in range(opened):
             self.scopes.close()
-        return _State(state.base, state.extent, state.counters, state.packed | {pack.operand: (local, pack)})
+        return replace(state, packed=state.packed | {pack.operand: (local, pack)})
 
 
 def _not(condition: Node | bool) -> Node | bool:

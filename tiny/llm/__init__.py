@@ -1,0 +1,1 @@
+"""A language model on top of it all: model files, tokenizer, chat templates, generation."""

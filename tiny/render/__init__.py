@@ -1,0 +1,1 @@
+"""Kernels to source: lowering to flat instructions, functions as plain arithmetic, dialects."""

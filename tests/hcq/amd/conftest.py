@@ -1,14 +1,18 @@
 """What the tests of AMD cards share: emulated cards behind hcq.io, and devices opened on them."""
 import contextlib
+from dataclasses import replace
 
 import pytest
 
-from tiny.emulator.amd.kernel.cards import cards_named
+from tiny.emulator.amd.kernel.cards import CARDS, cards_named
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq import io
 from tiny.hcq.amd.device import AmdDevice
 
-ARCHS = ("gfx1100", "gfx1201", "gfx942")
+# what differs for the driver: generations, queues of PM4 and of AQL, video memory that the host cannot reach
+KINDS = {"gfx1100": CARDS["gfx1100"], "gfx1201": CARDS["gfx1201"], "gfx942": CARDS["gfx942"],
+         "one die of gfx942": replace(CARDS["gfx942"], xccs=1, simd_count=152),
+         "small BAR": replace(CARDS["gfx1100"], large_bar=False)}
 
 
 @contextlib.contextmanager
@@ -24,6 +28,13 @@ def opened(provider, count=1):
         remove()
         for device in devices:
             device.close()
+
+
+@pytest.fixture(params=KINDS)
+def card(request):
+    """A device of each kind."""
+    with opened(EmulatedRadeon([KINDS[request.param]])) as device:
+        yield device
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 import gc
 import random
 import threading
-from dataclasses import replace
 
 import pytest
 
-from tests.hcq.amd.conftest import ARCHS, copied, filled, opened
-from tiny.emulator.amd.kernel.cards import CARDS, cards_named
+from tests.hcq.amd.conftest import copied, filled, opened
+from tiny.emulator.amd.kernel.cards import cards_named
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq import events
 from tiny.hcq.amd import pm4, sdma
@@ -16,15 +15,6 @@ from tiny.hcq.errors import DeviceError, OutOfMemory
 from tiny.hcq.queue import Slot
 
 SMALL_RING = 4096
-
-
-@pytest.fixture(params=[*ARCHS, "small BAR"])
-def card(request):
-    """A device of each kind, and one whose video memory the host cannot reach."""
-    cards = ([replace(CARDS["gfx1100"], large_bar=False)] if request.param == "small BAR"
-             else cards_named(request.param))
-    with opened(EmulatedRadeon(cards)) as device:
-        yield device
 
 
 @pytest.mark.parametrize("size", [1, 3, 64, 511, 513, 4096, 65537, (9 << 20) + 5])

@@ -15,25 +15,22 @@ from tiny.hcq.amd.generation import generation_of
 from tiny.hcq.amd.interrupts import Interrupts
 from tiny.hcq.amd.memory import HOST, CardMemory, address_space
 from tiny.hcq.amd.pinned import PinnedMemory
-from tiny.hcq.amd.pm4 import DataSel, IndirectBuffer, IntSel
 from tiny.hcq.amd.program import CODE_ALIGNMENT, AmdProgram, CodeImage
-from tiny.hcq.amd.queues import ComputeQueue, CopyQueue
+from tiny.hcq.amd.queues import CopyQueue
 from tiny.hcq.amd.recorder import AmdRecorder, AmdTemplate, Instance
 from tiny.hcq.amd.transfers import Transfers
 from tiny.hcq.device import Device
 from tiny.hcq.errors import DeviceError
 from tiny.hcq.memory import Allocator, Buffer
-from tiny.hcq.timeline import Timeline
 from tiny.target import Target
 from tiny.toolchain import Cache, CompileError, Source, compile_objects, find_compiler
 
 CLOCK_HZ = 100_000_000              # of timestamps: DRM's gpu_counter_freq of these cards, amdgpu_drm.h
-TIMELINE, COPIES, PROGRESS = 0, 64, 128                     # byte offsets in the page of signals
 SPIN_NS = 200_000                                           # before a waiting thread sleeps
 SLICE_MS = 50                                               # of sleep, so that Ctrl-C is seen
 MOST_INSTANCES = 16                                         # submissions of one template in flight
 MOST_ARGUMENTS = 256
-COPY_ROOM = 256                                             # bytes of the ring for a copy and its fence
+SCRATCH_ALIGNMENT = 256                                     # COMPUTE_DISPATCH_SCRATCH_BASE counts in it
 PROBE_MS = 1000
 COPY_MASK = (1 << 32) - 1                                   # fences write 32 bits
 
@@ -42,7 +39,7 @@ class AmdDevice(Device):
     """One card: a compute queue, a copy queue, one timeline. See Device for the methods.
 
     card        what the topology says         generation  packets and registers of its kind
-    clock_hz    ticks of a timestamp a second  progress_address  where queues note which command they are at
+    compute, copies  its queues                clock_hz    ticks of a timestamp a second
     """
     clock_hz = CLOCK_HZ
 
@@ -75,23 +72,19 @@ class AmdDevice(Device):
         """Memory, events and queues, in the order that the driver needs."""
         self.memory = CardMemory(address_space(self.io), self.card)
         self.interrupts = Interrupts(self.memory)
-        signals = self.memory.allocate(topology.PAGE, HOST).address
-        timeline = self.timeline = Timeline(f"{self.name} compute", signals + TIMELINE, self.io)
-        self._copies_address, self.progress_address = signals + COPIES, signals + PROGRESS
-        words = self.io.view(signals, topology.PAGE).cast("Q")
-        self._counter, self._copies_done = words[TIMELINE // 8:][:1], words[COPIES // 8:][:1]
-        self._progress = words[PROGRESS // 8:][:1]
+        self.compute = self.generation.compute_queue(self.memory, self.generation, self.name, self.interrupts)
+        self.copies = CopyQueue(self.memory)
+        timeline = self.timeline = self.compute.timeline
+        self._copies_address = self.memory.allocate(topology.PAGE, HOST).address
+        self._copies_done = self.io.view(self._copies_address, 8).cast("Q")
         self._copy_count = 0                                # copies of `_transfers` ever put
         self._interrupt_point = 0                           # an interrupt follows this point
         self._flying: deque[tuple[int, int, AmdTemplate]] = deque()    # point, end in the ring, what
-        self._released = 0                                  # position up to which the compute ring is free
-        self._release = bytearray(self.generation.release.size_bytes)
         ends = (lambda: timeline.submitted, lambda: timeline.completed)
         self.allocator = Allocator(self.name, self.memory.video_pages, self.memory.free_at, *ends,
                                    memory_limit)
         self.command_memory = Allocator(f"{self.name} commands", self.memory.host_pages, self.memory.free_at,
                                         *ends)
-        self.compute, self.copies = ComputeQueue(self.memory), CopyQueue(self.memory)
         self._transfers = Transfers(self.memory, self._put_copy, self._wait_for_copy)
 
     # -- programs --------------------------------------------------------------------------------------
@@ -119,13 +112,20 @@ class AmdDevice(Device):
             events.emit(events.Loaded(self.name, entry, image.base, image.code.size))
         return program
 
-    def scratch_for(self, lane_bytes: int, lanes: int) -> tuple[Buffer, int]:
-        """(memory, COMPUTE_TMPRING_SIZE word) for kernels with so much scratch; it grows, never shrinks."""
+    def scratch_for(self, lane_bytes: int, lanes: int) -> tuple[Buffer, int, int]:
+        """(memory, where it starts, COMPUTE_TMPRING_SIZE word) for kernels with so much scratch memory.
+
+        It grows and never shrinks; templates keep what they were recorded with.
+        """
         with self._lock:
             wave = lane_bytes * lanes
             if self._scratch is None or self._scratch[0] < wave:
                 word, size = self.generation.scratch(lane_bytes, lanes)
-                self._scratch = wave, self.allocate(size), word
+                memory = self.allocate(size + SCRATCH_ALIGNMENT)
+                base = topology.rounded(memory.address, SCRATCH_ALIGNMENT)
+                self.synchronize()
+                self.compute.use_scratch(base, size, word, lane_bytes)
+                self._scratch = wave, memory, base, word
             return self._scratch[1:]
 
     # -- memory ----------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class AmdDevice(Device):
     # -- commands --------------------------------------------------------------------------------------
     def queue(self) -> AmdRecorder:
         self.check_usable()
-        return AmdRecorder(self)
+        return self.generation.recorder(self)
 
     def submit(self, template: AmdTemplate, values: Sequence[int] = ()) -> int:
         if len(values) < template.values_needed:
@@ -167,10 +167,8 @@ class AmdDevice(Device):
             instance = self._instance(template)
             template.fill_all(values, instance.address)
             instance.view[:] = template.image
-            self._make_room(len(instance.ring) + len(self._release))
             point = instance.point = self.timeline.submitted + 1
-            self.compute.put(instance.ring)
-            self._put_release(address=self.timeline.address, value=point)
+            self._put_commands(self.compute.pieces(template, instance), self.compute.end(point))
             self.timeline.submitted = point
             self._flying.append((point, self.compute.position, template))
             self._ring(self.compute)
@@ -196,11 +194,25 @@ class AmdDevice(Device):
             self._give_up(failure)
             raise failure from error
 
-    def _put_release(self, **fields) -> None:
-        """RELEASE_MEM behind everything in the compute ring; there is room for it."""
-        self.generation.release.encode(self._release, 0, data_sel=DataSel.U64, **self.generation.write_back,
-                                       **fields)
-        self.compute.put(self._release)
+    def _put_commands(self, pieces: list, end) -> None:
+        """Put a submission into the compute ring; what does not fit at once is started before. Holds the
+        lock.
+        """
+        for number, piece in enumerate(pieces):
+            if number:
+                self._ring(self.compute)
+            size = len(piece) + len(end)
+            if not self._has_room(size):
+                self._wait_until(lambda size=size: self._has_room(size))
+            self.compute.put(piece)
+        self.compute.put(end)
+
+    def _has_room(self, size: int) -> bool:
+        """Whether the compute ring takes so many bytes; forgets submissions that have finished."""
+        completed = self.timeline.completed
+        while self._flying and self._flying[0][0] <= completed:
+            self.compute.released = self._flying.popleft()[1]
+        return self.compute.room() >= size
 
     def _instance(self, template: AmdTemplate) -> Instance:
         """A copy of the template's image that no submission uses any more. Holds the lock."""
@@ -215,23 +227,10 @@ class AmdDevice(Device):
         address, block, ready = self.command_memory.take(len(template.image))
         if ready > completed:
             self._block(ready, None)
-        ring = b"".join(bytes(IndirectBuffer(address=address + start, size_dwords=size))
-                        for start, size in template.indirect_parts())
-        instance = Instance(address, block, self.io.view(address, len(template.image)), ring)
+        view = self.io.view(address, len(template.image))
+        instance = Instance(address, block, view, self.compute.prepare(template, address))
         template.instances.append(instance)
         return instance
-
-    def _make_room(self, size: int) -> None:
-        """Wait until the compute ring has room, by the points that have passed: how the command processor
-        reports its read pointer, wrapped or not, is not documented. Holds the lock.
-        """
-        while True:
-            completed = self.timeline.completed
-            while self._flying and self._flying[0][0] <= completed:
-                self._released = self._flying.popleft()[1]
-            if self.compute.position + size - self._released <= self.compute.ring_bytes:
-                return
-            self._block(self._flying[0][0], None)
 
     def _put_copies(self, copies) -> None:
         """Put packets into the copy ring, in pieces if they are many. Holds the lock."""
@@ -320,20 +319,21 @@ class AmdDevice(Device):
         if self._interrupt_point >= point:
             return
         with self._lock:
-            free = self.compute.ring_bytes - (self.compute.position - self._released)
-            if self._interrupt_point < point and free > 2 * len(self._release):
+            if self._interrupt_point < point:
                 self._interrupt_point = self.timeline.submitted
-                event = self.interrupts.event_id
-                self._put_release(address=self.interrupts.slot, value=event, interrupt=IntSel.AFTER_WRITE,
-                                  interrupt_id=self.generation.interrupt_id(event))
-                self._ring(self.compute)
+                commands = self.compute.wake()
+                if commands:
+                    self.compute.put(commands)
+                    self._ring(self.compute)
 
     # -- what went wrong -------------------------------------------------------------------------------
     def in_flight(self) -> tuple[AmdTemplate | None, int]:
         """(the oldest submission that has not finished, number of the command it is at)."""
         completed = self.timeline.completed
-        template = next((template for point, _, template in self._flying if point > completed), None)
-        return template, self._progress[0] & COPY_MASK
+        for point, end, template in self._flying:
+            if point > completed:
+                return template, self.compute.command_number(template, end)
+        return None, 0
 
     def _give_up(self, error: DeviceError) -> None:
         """Drop what was submitted, whoever waits for it gets `error`; make new queues. Holds the lock."""
@@ -345,17 +345,17 @@ class AmdDevice(Device):
         except DeviceError as problem:
             self.lost = self._failures.lost(error, str(problem))
             return
-        self._counter[0], self._progress[0] = self.timeline.submitted, 0
+        self.compute.set_timeline(self.timeline.submitted)
         self._copies_done[0] = self._copy_count & COPY_MASK
         self._flying.clear()
-        self._released = self._interrupt_point = 0
+        self._interrupt_point = 0
         if not self._answers():
             self.lost = self._failures.lost(error, "its new queues do not answer")
 
     def _answers(self) -> bool:
         """Whether the queues work: one point of the timeline, without commands."""
         point = self.timeline.submitted = self.timeline.submitted + 1
-        self._put_release(address=self.timeline.address, value=point)
+        self.compute.put(self.compute.end(point))
         self.compute.ring_doorbell()
         end = time.monotonic_ns() + PROBE_MS * 1_000_000
         while self.timeline.completed < point and time.monotonic_ns() < end:

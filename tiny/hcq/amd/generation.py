@@ -4,7 +4,9 @@
 """
 from collections.abc import Callable
 
-from tiny.hcq.amd import pm4, sdma
+from tiny.hcq.amd import aql, pm4, sdma
+from tiny.hcq.amd.aql_queue import AqlQueue
+from tiny.hcq.amd.aql_recorder import AqlRecorder
 from tiny.hcq.amd.dispatch import (
     Launch,
     SetGrid,
@@ -14,6 +16,10 @@ from tiny.hcq.amd.dispatch import (
     SetResources,
     SetResources3Gfx9,
 )
+from tiny.hcq.amd.pm4_queue import Pm4Queue
+from tiny.hcq.amd.pm4_recorder import Pm4Recorder
+from tiny.hcq.amd.queues import ComputeQueue
+from tiny.hcq.amd.recorder import AmdRecorder
 from tiny.hcq.amd.registers import GFX9, GFX11, GFX12
 from tiny.hcq.amd.topology import Card
 from tiny.hcq.layout import Packet, RegisterFile, Struct, sequence
@@ -22,7 +28,6 @@ LaunchGfx9 = sequence("LaunchGfx9", SetProgram, SetResources, SetResources3Gfx9,
                       SetGrid, pm4.DispatchDirect,
                       doc="All that starts a kernel without scratch on gfx942: 31 dwords.")
 MOST_SCRATCH_WAVES = 0xfff                                  # TMPRING_SIZE.WAVES has 12 bits
-COPY_BYTES = 4 << 20                                        # of one packet: Linux never copies more
 
 
 class Generation:
@@ -30,7 +35,8 @@ class Generation:
 
     registers    the register file                 launch         the packets that start a kernel
     packets      the family of the compute queue's packets
-    copy, fence  packets of the copy engine        scratch_unit   bytes that TMPRING_SIZE.WAVESIZE counts
+    copy, fence  packets of the copy engine        copy_bytes     most that one packet copies
+    scratch_unit bytes that TMPRING_SIZE.WAVESIZE counts
     code_padding bytes behind a program's code that the instruction prefetch may read
     """
     registers: RegisterFile = GFX11
@@ -39,6 +45,9 @@ class Generation:
     release: type[Packet] = pm4.ReleaseMem
     copy: type[Packet] = sdma.CopyLinear
     fence: type[Packet] = sdma.Fence
+    copy_bytes = 4 << 20                                    # of one packet: Linux never copies more
+    compute_queue: type[ComputeQueue] = Pm4Queue
+    recorder: type[AmdRecorder] = Pm4Recorder
     scratch_unit = 256
     code_padding = 256
     # open drivers set a program's privilege bit on gfx11 under KFD; why is not documented, and nobody has
@@ -91,10 +100,7 @@ class Gfx12(Generation):
 
 
 class Gfx9(Generation):
-    """gfx942: 64 lanes a wave, eight compute dies. Other forms of ACQUIRE_MEM and RELEASE_MEM.
-
-    A PM4 queue runs on one die, the first, so this uses an eighth of an MI300X; AQL queues would use all.
-    """
+    """gfx942 as a partition with one compute die: 64 lanes a wave, its own ACQUIRE_MEM and RELEASE_MEM."""
     registers = GFX9
     packets = pm4.Pm4Gfx9
     launch = LaunchGfx9
@@ -126,9 +132,18 @@ class Gfx9(Generation):
         return dict(tc_wb=1, tc=1)
 
 
+class Gfx9Dies(Gfx9):
+    """gfx942 with several compute dies: a PM4 queue would run on the first, an AQL queue runs on all."""
+    packets = aql.Aql
+    compute_queue = AqlQueue
+    recorder = AqlRecorder
+
+
 GENERATIONS = {9: Gfx9, 11: Generation, 12: Gfx12}
+OF_SEVERAL_DIES = {9: Gfx9Dies}
 
 
 def generation_of(card: Card) -> Generation:
     """Chosen by the graphics IP's major version; `find_cards` lets no other pass."""
-    return GENERATIONS[card.version[0]](card)
+    major = card.version[0]
+    return (OF_SEVERAL_DIES if card.xccs > 1 else GENERATIONS)[major](card)

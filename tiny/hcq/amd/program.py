@@ -42,6 +42,11 @@ class Kernel:
     kernarg_bytes: int
     wave32: bool
 
+    @property
+    def lanes(self) -> int:
+        """Of a wave."""
+        return 32 if self.wave32 else 64
+
 
 class CodeImage:
     """A code object laid out: sections at offsets, symbols, relocations done for the address it will get.
@@ -134,16 +139,16 @@ def _pointers(parsed: ObjectFile) -> dict[int, int]:
 
 
 class AmdProgram(Program):
-    """A loaded kernel. address: of its code; threads: work-items of a workgroup.
+    """A loaded kernel. address: of its code; descriptor: address of that; threads: items of a workgroup.
 
     rsrc1, rsrc2, rsrc3: register words, LDS filled in; initiator: COMPUTE_DISPATCH_INITIATOR.
     """
-    __slots__ = ("kernel", "threads", "rsrc1", "rsrc2", "initiator")
+    __slots__ = ("kernel", "threads", "descriptor", "rsrc1", "rsrc2", "initiator")
 
     def __init__(self, kernel: Kernel, base: int, threads: int, device, image):
         super().__init__(kernel.name, base + kernel.entry, device, image)
         generation = device.generation
-        self.kernel, self.threads = kernel, threads
+        self.kernel, self.threads, self.descriptor = kernel, threads, base + kernel.descriptor
         self.rsrc1 = kernel.rsrc1 | generation.extra_rsrc1
         self.rsrc2 = generation.with_lds(kernel.rsrc2, kernel.local_bytes)
         self.initiator = generation.initiator(kernel.wave32)

@@ -10,10 +10,10 @@ from tiny.hcq import io
 from tiny.hcq.amd.kfd import KfdError
 from tiny.hcq.amd.memory import HOST, VRAM, CardMemory
 from tiny.hcq.amd.topology import PAGE
+from tiny.hcq.timeline import Timeline
 
 COMPUTE_RING, COPY_RING = 1 << 18, 1 << 20                  # bytes
 DOORBELL_PAGES = 2 * PAGE                                   # of a process on one card: 1024 of 8 bytes
-READ_POINTER, WRITE_POINTER = 0, 64                         # byte offsets in the page of a queue's pointers
 END_OF_PIPE_BYTES = PAGE                                    # without it RELEASE_MEM fails
 NORMAL_PRIORITY, WHOLE = 7, 100                             # queue_priority, queue_percentage
 
@@ -27,6 +27,7 @@ class HardwareQueue:
     unit: int
     ring_bytes: int
     name: str
+    read_at, write_at = 0, 64                               # byte offsets in the page of pointers
 
     def __init__(self, memory: CardMemory):
         self.memory, self.io = memory, memory.io
@@ -35,8 +36,7 @@ class HardwareQueue:
         self._buffers = self._allocate_buffers()
         self.ring = self.io.view(self._ring_memory.address, self.ring_bytes)
         pointers = self.io.view(self._pointer_memory.address, PAGE).cast("Q")
-        self._read = pointers[READ_POINTER // 8:][:1]
-        self._write = pointers[WRITE_POINTER // 8:][:1]
+        self._read, self._write = pointers[self.read_at // 8:][:1], pointers[self.write_at // 8:][:1]
         self.position = 0
         self._doorbells = 0                                 # address of the mapped pages
         self.create()
@@ -55,7 +55,7 @@ class HardwareQueue:
         pointers = self._pointer_memory.address
         self.id, offset = self.memory.kfd.create_queue(
             ring_base_address=self._ring_memory.address, ring_size=self.ring_bytes,
-            write_pointer_address=pointers + WRITE_POINTER, read_pointer_address=pointers + READ_POINTER,
+            write_pointer_address=pointers + self.write_at, read_pointer_address=pointers + self.read_at,
             gpu_id=self.memory.card.gpu_id, queue_type=self.kind, queue_percentage=WHOLE,
             queue_priority=NORMAL_PRIORITY, **self._arguments())
         inside = offset % DOORBELL_PAGES
@@ -108,11 +108,20 @@ class HardwareQueue:
 
 
 class ComputeQueue(HardwareQueue):
-    """PM4. On a card with several compute dies it runs on the first one (queue_percentage, bits 15:8)."""
-    kind = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE
-    unit = 4
+    """A queue for kernels, with the timeline that its submissions move on.
+
+    timeline  of the device       released  position up to which the ring may be filled again
+    A subclass for each format of packets gives what follows `make_timeline`.
+    """
     ring_bytes = COMPUTE_RING
     name = "compute"
+
+    def __init__(self, memory: CardMemory, generation, device_name: str, interrupts):
+        self.generation, self.interrupts = generation, interrupts
+        self.released = 0
+        self._signals = memory.allocate(PAGE, HOST).address
+        self.timeline = self.make_timeline(f"{device_name} {self.name}", memory.io)
+        super().__init__(memory)
 
     def _allocate_buffers(self) -> dict:
         return {"end of pipe": self.memory.allocate(END_OF_PIPE_BYTES, VRAM),
@@ -124,6 +133,47 @@ class ComputeQueue(HardwareQueue):
                     eop_buffer_size=END_OF_PIPE_BYTES,
                     ctx_save_restore_address=self._buffers["save area"].address,
                     ctx_save_restore_size=card.save_area_size, ctl_stack_size=card.control_stack_size)
+
+    def create(self) -> None:
+        self.released = 0
+        super().create()
+
+    def make_timeline(self, name: str, provider: io.Provider) -> Timeline:
+        """The timeline, in the page of signals."""
+        raise NotImplementedError
+
+    def set_timeline(self, point: int) -> None:
+        """Move the timeline by hand; the queue does not run."""
+        raise NotImplementedError
+
+    def room(self) -> int:
+        """Bytes that may be put now."""
+        raise NotImplementedError
+
+    def prepare(self, template, address: int) -> bytes:
+        """What a submission of this copy of a template's image puts into the ring, as far as it never
+        changes.
+        """
+        return b""
+
+    def pieces(self, template, instance) -> list:
+        """What a submission puts into the ring, in pieces that fit."""
+        raise NotImplementedError
+
+    def end(self, point: int) -> bytes:
+        """Commands that move the timeline to a point once all before them has finished."""
+        raise NotImplementedError
+
+    def wake(self) -> bytes:
+        """Commands that wake who sleeps; none where every submission does."""
+        return b""
+
+    def use_scratch(self, base: int, size: int, tmpring_size: int, lane_bytes: int) -> None:
+        """Note where scratch memory is, where the queue and not each launch says it."""
+
+    def command_number(self, template, end: int) -> int:
+        """Which command of a template in flight the queue is at. end: position behind the submission."""
+        raise NotImplementedError
 
 
 class CopyQueue(HardwareQueue):

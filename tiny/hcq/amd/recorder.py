@@ -1,28 +1,27 @@
-"""Records commands for an AMD card as two streams: PM4 for the compute queue, SDMA for the copy queue.
+"""Records commands for an AMD card as two streams: for the compute queue, and SDMA for the copy queue.
 
-A template's image is an indirect buffer, then the arguments of its kernels, then one dword for each hand-over
-between the queues. For a submission the image is copied into memory that both queues see, and the ring of the
-compute queue gets a packet that runs it. Addresses inside the image are Slots of its base, which comes last
-among the values.
+A template's image is the compute queue's commands, then the arguments of its kernels, then a place for each
+hand-over between the queues. For a submission the image is copied into memory that both queues see. Addresses
+inside the image are Slots of its base, which comes behind the values that `submit` is given.
+
+`pm4_recorder` and `aql_recorder` record the commands of the two kinds of compute queue.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tiny.hcq.amd import pm4, sdma
-from tiny.hcq.amd.dispatch import SetRestart, SetScratchBase, SetScratchSize
-from tiny.hcq.amd.generation import COPY_BYTES
+from tiny.hcq.amd import sdma
 from tiny.hcq.amd.program import AmdProgram
 from tiny.hcq.layout import Field, Packet
 from tiny.hcq.queue import WORD, Recorder, Slot, Template
 
-BASE = -1                                                   # number of the image's address until `finish`
+# numbers of Slots until `finish`: addresses in the image's argument and hand-over areas, products of values
+ARGUMENTS, HANDOVERS, PRODUCTS = -1, -2, -3
+AREA_ALIGNMENT = 64
 KERNARG_ALIGNMENT = 16                                      # LLVM's User Guide for AMDGPU, "Kernarg Segment"
-INDIRECT_DWORDS = (1 << 20) - 1                             # most that INDIRECT_BUFFER runs
-DWORD = 4
 
 
 class Command(NamedTuple):
-    """What was recorded, for errors: kind, kernel or None, and numbers as they stand in the packets."""
+    """What was recorded, for errors. kernel: its name, or None."""
     kind: str
     kernel: str | None
     text: str
@@ -44,25 +43,23 @@ class _CopyStream(Recorder):
 class AmdRecorder(Recorder):
     """A queue of an AMD device: commands run one after another, each sees what those before it wrote.
 
-    Where an int is expected, a Slot stands for a value given at submission.
+    Where an int is expected, a Slot stands for a value given at submission. A subclass gives what follows
+    `finish`.
     """
+    handover_bytes: int                                     # of a place where one queue tells the other
 
     def __init__(self, device):
         super().__init__(device)
         self.generation = device.generation
         self.commands: list[Command] = []
+        self.marks: list[int] = []                          # number of the command of each AQL packet
         self.kept: list[object] = []                        # scratch memory that the packets name
-        self._copies = _CopyStream(device)
+        self.products: list[tuple[Slot, int]] = []          # values times a factor, computed at submission
+        self.copies = _CopyStream(device)
         self._arguments = bytearray()
         self._argument_slots: list[tuple[int, Slot]] = []   # byte offset of a word, what goes there
-        self._handovers = 0
-        self._running = False                               # a kernel may still run, caches may be stale
+        self._handovers = bytearray()
         self._copying = False                               # the copy queue works, the compute queue waits
-        self._marked = 0
-        # the signal of the submission before does not hold up the processor: wait for its kernels here
-        self.emit(pm4.EventWrite)
-        self.generation.acquire(self.emit, everything=True)
-        self.emit(SetRestart)
 
     # -- commands --------------------------------------------------------------------------------------
     def execute(self, program: AmdProgram, arguments: Sequence[int | Slot], groups: int | Slot = 1) -> None:
@@ -76,96 +73,56 @@ class AmdRecorder(Recorder):
                              f"{len(arguments)} of 8 bytes were given")
         self.programs.append(program)
         self._to_compute()
-        self._separate()
-        self._mark(Command("kernel", program.name, f"{program.name}, {groups} groups of {program.threads}"))
-        if groups == 0 and type(groups) is int:
-            return
-        if kernel.private_bytes:
-            self._use_scratch(kernel)
-        launch = self.generation.launch
-        self._place(launch, launch.kernarg, code=program.address, rsrc1=program.rsrc1, rsrc2=program.rsrc2,
-                    rsrc3=kernel.rsrc3, kernarg=self._put_arguments(arguments), threads_x=program.threads,
-                    threads_y=1, threads_z=1, groups_x=groups, groups_y=1, groups_z=1,
-                    initiator=program.initiator)
-        self._running = True
+        command = Command("kernel", program.name, f"{program.name}, {groups} groups of {program.threads}")
+        self.launch(program, command, self._put_arguments(arguments), groups)
 
     def copy(self, destination: int | Slot, source: int | Slot, nbytes: int | Slot) -> None:
         """Copy between addresses that the card can reach, by the copy engine; the ranges must not overlap.
 
         A Slot for `nbytes` may stand for at most 4 MiB.
         """
-        self._to_copies()
-        self.commands.append(Command("copy", None, f"of {nbytes} bytes"))
-        packet = self.generation.copy
+        self._to_copies(Command("copy", None, f"of {nbytes} bytes"))
+        packet, most = self.generation.copy, self.generation.copy_bytes
         if type(nbytes) is Slot:
-            self._copies.place(packet, packet.source, source=source, destination=destination, nbytes=1)
-            self._copies.patch(packet.nbytes, nbytes)
+            self.copies.place(packet, packet.source, source=source, destination=destination, nbytes=1)
+            self.copies.patch(packet.nbytes, nbytes)
             return
-        for done in range(0, nbytes, COPY_BYTES):
-            self._copies.place(packet, packet.source, source=_moved(source, done),
-                               destination=_moved(destination, done), nbytes=min(nbytes - done, COPY_BYTES))
+        for done in range(0, nbytes, most):
+            self.copies.place(packet, packet.source, source=_moved(source, done),
+                              destination=_moved(destination, done), nbytes=min(nbytes - done, most))
 
     def signal(self, address: int | Slot, value: int | Slot) -> None:
         """Store a 64-bit value once everything before has finished."""
-        self._to_compute()
-        self.commands.append(Command("signal", None, f"of {value} at {_shown(address)}"))
-        self._release(address=address, value=value, data_sel=pm4.DataSel.U64)
+        raise NotImplementedError
 
     def wait(self, address: int | Slot, value: int | Slot) -> None:
         """Hold the queue until the low 32 bits of the word at the address are at least the value."""
-        self._to_compute()
-        self._mark(Command("wait", None, f"for {value} at {_shown(address)}"))
-        self._await(address, value)
+        raise NotImplementedError
 
     def timestamp(self, address: int | Slot) -> None:
         """Store the card's 64-bit clock, `device.clock_hz` ticks a second, once everything before is done."""
-        self._to_compute()
-        self.commands.append(Command("timestamp", None, f"at {_shown(address)}"))
-        self._release(address=address, data_sel=pm4.DataSel.CLOCK)
+        raise NotImplementedError
 
     def barrier(self) -> None:
         """Everything before is finished before what follows; always so on this device."""
         self._to_compute()
-        self._separate()
+
+    # -- what kinds of compute queue do differently ----------------------------------------------------
+    def launch(self, program: AmdProgram, command: Command, kernarg: Slot, groups: int | Slot) -> None:
+        """Record a kernel on the compute queue, behind everything before it."""
+        raise NotImplementedError
+
+    def tell_copies(self) -> None:
+        """Let the copy queue wait for everything the compute queue was given so far."""
+        raise NotImplementedError
+
+    def await_copies(self) -> None:
+        """Let the compute queue wait for everything the copy queue was given so far."""
+        raise NotImplementedError
 
     # -- how they are made -----------------------------------------------------------------------------
-    def _place(self, packet: type[Packet], field: Field, **values) -> None:
-        """Append a packet so that 64-bit `field` is aligned: patching it is then one store."""
-        if (len(self.image) + field.offset) % 8:
-            self.emit(pm4.Nop)
-        self.emit(packet, **values)
-
-    def _release(self, **values) -> None:
-        packet = self.generation.release
-        self._place(packet, packet.address, **self.generation.write_back, **values)
-
-    def _await(self, address: int | Slot, value: int | Slot) -> None:
-        self._place(pm4.WaitRegMem, pm4.WaitRegMem.address, address=address, reference=value)
-        self.generation.acquire(self.emit, everything=True)
-
-    def _separate(self) -> None:
-        """Wait for the kernels before, and drop what caches of the compute units hold."""
-        if self._running:
-            self.emit(pm4.EventWrite)
-            self.generation.acquire(self.emit, everything=False)
-            self._running = False
-
-    def _mark(self, command: Command) -> None:
-        """Note where the queue is, for errors; the first command is where a queue is without a note."""
-        number = len(self.commands)
-        self.commands.append(command)
-        if number:
-            self._marked = number
-            self.emit(pm4.WriteData, address=self.device.progress_address, values=[number])
-
-    def _use_scratch(self, kernel) -> None:
-        memory, size_word = self.device.scratch_for(kernel.private_bytes, 32 if kernel.wave32 else 64)
-        self.kept.append(memory)
-        self.emit(SetScratchBase, scratch=memory.address)
-        self.emit(SetScratchSize, tmpring_size=size_word)
-
     def _put_arguments(self, arguments: Sequence[int | Slot]) -> Slot:
-        """The place of a launch's arguments, as an offset of the argument area until `finish`."""
+        """The place of a launch's arguments."""
         start = len(self._arguments)
         for number, value in enumerate(arguments):
             if type(value) is Slot:
@@ -173,56 +130,65 @@ class AmdRecorder(Recorder):
                 value = 0
             self._arguments += (value & WORD).to_bytes(8, "little")
         self._arguments += bytes(-len(self._arguments) % KERNARG_ALIGNMENT)
-        return Slot(BASE, start)
+        return Slot(ARGUMENTS, start)
 
-    def _handover(self) -> Slot:
-        """A dword that is 0 when the template starts, as an offset of the hand-over area until `finish`."""
-        self._handovers += 1
-        return Slot(BASE - 1, DWORD * (self._handovers - 1))
+    def handover(self, initial: bytes) -> Slot:
+        """A new place, with these bytes in it whenever the template starts."""
+        self._handovers += initial
+        return Slot(HANDOVERS, len(self._handovers) - len(initial))
 
-    def _to_copies(self) -> None:
+    def product(self, value: int | Slot, factor: int) -> int | Slot:
+        """A value times a factor."""
+        if type(value) is not Slot:
+            return value * factor
+        if (value, factor) not in self.products:
+            self.products.append((value, factor))
+        return Slot(PRODUCTS - self.products.index((value, factor)))
+
+    def _to_copies(self, command: Command) -> None:
         if not self._copying:
             self._copying = True
-            place = self._handover()
-            self._release(address=place, value=1, data_sel=pm4.DataSel.U32)
-            self._running = False
-            self._copies.place(sdma.PollRegMem, sdma.PollRegMem.address, address=place, reference=1)
+            self.tell_copies()
+        self.commands.append(command)
 
     def _to_compute(self) -> None:
         if self._copying:
             self._copying = False
-            place, fence = self._handover(), self.generation.fence
-            self._copies.place(fence, fence.address, address=place, value=1)
-            self._await(place, 1)
+            self.await_copies()
 
     def finish(self) -> "AmdTemplate":
         self._to_compute()
-        if self._marked:
-            self._separate()
-            self.emit(pm4.WriteData, address=self.device.progress_address, values=[0])
         self.commands_bytes = len(self.image)
-        self.image += bytes(-len(self.image) % KERNARG_ALIGNMENT)
-        arguments_at = len(self.image)
+        self.image += bytes(-len(self.image) % AREA_ALIGNMENT)
+        starts = {ARGUMENTS: len(self.image)}
+        self._tails += [(len(self.image) + at, slot) for at, slot in self._argument_slots]
         self.image += self._arguments
-        handovers_at = len(self.image)
-        self.image += bytes(-(-self._handovers * DWORD // 8) * 8)
-        slots = [slot for stream in (self, self._copies) for _, _, slot in stream._patches]
-        slots += [slot for _, slot in self._argument_slots]
-        self.values_needed = max([0, *(slot.number + 1 for slot in slots)])
-        starts = {BASE: arguments_at, BASE - 1: handovers_at}
-        for stream in (self, self._copies):
-            stream._patches = [(field, at, self._resolved(slot, starts))
-                               for field, at, slot in stream._patches]
-        self._tails += [(arguments_at + at, slot) for at, slot in self._argument_slots]
-        return AmdTemplate(self, self._copies if self._copies.image else None)
+        self.image += bytes(-len(self.image) % AREA_ALIGNMENT)
+        starts[HANDOVERS] = len(self.image)
+        self.image += self._handovers
+        self.image += bytes(-len(self.image) % 8)
+        self._number_slots(starts)
+        return AmdTemplate(self, self.copies if self.copies.image else None)
 
-    def _resolved(self, slot: Slot, starts: dict[int, int]) -> Slot:
-        if slot.number < 0:
-            return Slot(self.values_needed, starts[slot.number] + slot.offset)
-        return slot
+    def _number_slots(self, starts: dict[int, int]) -> None:
+        """Turn the numbers of addresses and products into those of values: behind what `submit` is given."""
+        patches = [patch for stream in (self, self.copies) for patch in stream._patches]
+        slots = [slot for _, _, slot in patches] + [slot for _, slot in self._argument_slots]
+        slots += [slot for slot, _ in self.products]
+        base = self.values_needed = max([0, *(slot.number + 1 for slot in slots)])
+
+        def numbered(slot: Slot) -> Slot:
+            if slot.number >= 0:
+                return slot
+            if slot.number > PRODUCTS:
+                return Slot(base, starts[slot.number] + slot.offset)
+            return Slot(base + 1 + PRODUCTS - slot.number, slot.offset)
+        for stream in (self, self.copies):
+            stream._patches = [(field, at, numbered(slot)) for field, at, slot in stream._patches]
 
 
-def _shown(address: int | Slot) -> str:
+def shown(address: int | Slot) -> str:
+    """An address in errors."""
     return repr(address) if type(address) is Slot else hex(address)
 
 
@@ -238,8 +204,8 @@ class AmdTemplate(Template):
 
     def __init__(self, recorder: AmdRecorder, copies: Recorder | None):
         super().__init__(recorder)
-        self.commands, self.kept = recorder.commands, recorder.kept
-        self.commands_bytes = recorder.commands_bytes
+        self.commands, self.kept, self._products = recorder.commands, recorder.kept, recorder.products
+        self.marks, self.commands_bytes = recorder.marks, recorder.commands_bytes
         self.values_needed = recorder.values_needed
         if copies is not None:
             copies.image += bytes(-len(copies.image) % 8)   # zeros are NOPs
@@ -253,20 +219,22 @@ class AmdTemplate(Template):
     def fill_all(self, values: Sequence[int], base: int) -> None:
         """Fill in the values, and addresses for an image at `base`; the caller holds the device's lock."""
         complete = [*values[:self.values_needed], base]
+        if self._products:
+            complete += [(values[slot.number] + slot.offset) * factor for slot, factor in self._products]
         self.fill(complete[:len(self._values)])
         if self.copies is not None:
             self.copies.fill(complete[:len(self.copies._values)])
 
-    def indirect_parts(self) -> list[tuple[int, int]]:
-        """(byte offset, dwords) of the pieces that INDIRECT_BUFFER packets run: whole packets each."""
+    def parts(self, most: int) -> list[tuple[int, int]]:
+        """(byte offset, bytes) of pieces of the commands, at most that long, of whole packets each."""
         ends = [start for start in self.starts[1:] if start < self.commands_bytes] + [self.commands_bytes]
-        parts, begin, last = [], 0, 0
+        found, begin, last = [], 0, 0
         for end in ends:
-            if (end - begin) // DWORD > INDIRECT_DWORDS:
-                parts.append((begin, (last - begin) // DWORD))
+            if end - begin > most:
+                found.append((begin, last - begin))
                 begin = last
             last = end
-        return [*parts, (begin, (last - begin) // DWORD)]
+        return [*found, (begin, last - begin)]
 
     def __del__(self):
         for instance in getattr(self, "instances", ()):
@@ -274,7 +242,10 @@ class AmdTemplate(Template):
 
 
 class Instance:
-    """A copy of a template's image in memory the card sees. point: of the last submission that used it."""
+    """A copy of a template's image in memory the card sees. point: of the last submission that used it.
+
+    ring: what the compute queue prepared for this copy.
+    """
     __slots__ = ("address", "block", "view", "point", "ring")
 
     def __init__(self, address: int, block: int, view: memoryview, ring: bytes):

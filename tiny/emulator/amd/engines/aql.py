@@ -43,10 +43,10 @@ class AqlEngine(Engine):
             place = f"{self}: dispatch at {where:#x}"
             execute(dispatch.from_aql(packet, self.card, self.table, place), self.card, self.table)
         elif isinstance(packet, aql.BarrierAnd):
-            while any(signal and self._value(signal) for signal in packet.signals):
+            while any(self._value(signal) for signal in _signals(packet)):
                 yield
         elif isinstance(packet, aql.BarrierOr):
-            while all(not signal or self._value(signal) for signal in packet.signals) and any(packet.signals):
+            while _signals(packet) and all(self._value(signal) for signal in _signals(packet)):
                 yield
         else:
             raise EmulatorError(f"{self}: {type(packet).__name__} at {where:#x} is not emulated")
@@ -66,3 +66,9 @@ class AqlEngine(Engine):
             event = self.table.read_u32(signal + EVENT_ID)
             self.table.write_u64(mailbox, event)
             self.events.interrupt(event)
+
+
+def _signals(packet) -> list[int]:
+    """The addresses of the signals that a barrier waits for."""
+    values = dict(packet.items())
+    return [values[f"signals_{number}"] for number in range(5) if values[f"signals_{number}"]]

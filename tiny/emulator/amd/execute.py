@@ -1,4 +1,5 @@
 """Run a dispatch: the joint between the engines and the instruction sets."""
+
 import weakref
 
 from tiny import config
@@ -16,7 +17,7 @@ from tiny.emulator.amd.isa.translate import extent
 from tiny.emulator.amd.kernel.cards import Card
 from tiny.emulator.amd.kernel.memory import MemoryFault, PageTable
 
-MOST_CODE = 4 << 20                                          # bytes of a kernel; more is a runaway
+MOST_CODE = 4 << 20  # bytes of a kernel; more is a runaway
 
 # (family, code address, resource words, wave size) -> the kernel that was found there last
 _kernels: dict[tuple, Kernel] = {}
@@ -49,8 +50,9 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
     settings = config.current()
     try:
         kernel = _kernel(dispatch, card, table)
-        work = IsaDispatch(kernel, _memory(table), dispatch.user_data, dispatch.groups, dispatch.threads,
-                           dispatch.grid)
+        work = IsaDispatch(
+            kernel, _memory(table), dispatch.user_data, dispatch.groups, dispatch.threads, dispatch.grid
+        )
         run.run(work, settings.threads or settings.core_count)
     except IsaFault as fault:
         raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault
@@ -62,15 +64,32 @@ def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:
     """The kernel at the dispatch's address: the one of last time, if its code is still the same."""
     family = family_named(card.name)
     lane_scratch = dispatch.scratch // dispatch.wave_size
-    key = (family.name, dispatch.code, dispatch.rsrc1, dispatch.rsrc2, dispatch.wave_size, dispatch.lds,
-           lane_scratch)
+    key = (
+        family.name,
+        dispatch.code,
+        dispatch.rsrc1,
+        dispatch.rsrc2,
+        dispatch.wave_size,
+        dispatch.lds,
+        lane_scratch,
+    )
     known = _kernels.get(key)
     if known is not None and table.read(dispatch.code, len(known.code)) == known.code:
         return known
     name = f"kernel at {dispatch.code:#x}"
     code = _code(dispatch, table, family)
-    found = Kernel(name, family, code, dispatch.code, dispatch.rsrc1, dispatch.rsrc2, 0, dispatch.wave_size,
-                   dispatch.lds, lane_scratch)
+    found = Kernel(
+        name,
+        family,
+        code,
+        dispatch.code,
+        dispatch.rsrc1,
+        dispatch.rsrc2,
+        0,
+        dispatch.wave_size,
+        dispatch.lds,
+        lane_scratch,
+    )
     _kernels[key] = found
     return found
 
@@ -82,4 +101,4 @@ def _code(dispatch: Dispatch, table: PageTable, family: Family) -> bytes:
         raise MemoryFault(dispatch.code, 4, False, "not mapped, and a dispatch's code is there")
     size = min(memory.address + memory.size - dispatch.code, MOST_CODE)
     data = table.read(dispatch.code, size)
-    return data[:extent(family, data)]
+    return data[: extent(family, data)]

@@ -14,6 +14,7 @@ import pytest
 from tests.emulator.amd.isa import compiled
 
 ITEMS = 128
+PROCESSORS = ["gfx1100", "gfx1201"]
 SOURCE = (compiled.FOLDER / "corpus.c").read_text()
 FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16}
 INTEGER_RESULTS = re.compile(r"^(less|order|class|bits)_")
@@ -190,19 +191,19 @@ def check_all(names, processor: str, level: int, translated: bool) -> None:
     assert not wrong, f"{len(wrong)} kernels:\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize("processor", ["gfx1100"])
+@pytest.mark.parametrize("processor", PROCESSORS)
 @pytest.mark.parametrize("level", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2, 3))])
 def test_interpreter_computes_what_the_host_does(processor, level):
     check_all(kernel_names(), processor, level, translated=False)
 
 
-@pytest.mark.parametrize("processor", ["gfx1100"])
+@pytest.mark.parametrize("processor", PROCESSORS)
 def test_translation_computes_what_the_host_does(processor):
     check_all(TRANSLATED, processor, 1, translated=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processor", ["gfx1100"])
+@pytest.mark.parametrize("processor", PROCESSORS)
 def test_translation_equals_interpreter_bit_for_bit(processor):
     for name in kernel_names():
         arrays = inputs(name, 7)

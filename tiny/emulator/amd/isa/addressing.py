@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tiny.emulator.amd.isa.decode import NULL, Instruction, Operand
 from tiny.emulator.amd.isa.expression import Value, cast, const, join
 from tiny.emulator.amd.isa.lower import UnsupportedError, raw
-from tiny.emulator.amd.isa.operands import signed
+from tiny.emulator.amd.isa.operands import flat_offset, signed
 from tiny.emulator.amd.isa.operations_memory import ACCESS, Access
 
 
@@ -51,13 +51,6 @@ def plan(instruction: Instruction) -> Plan:
     return Plan(access, space, address, (flat_offset(instruction),), result, data)
 
 
-def flat_offset(instruction: Instruction) -> int:
-    """The constant part of the address, signed except for FLAT itself."""
-    field = instruction.words.fields["offset"]
-    offset = instruction.get("offset")
-    return offset if instruction.encoding == "FLAT" and field.width < 24 else signed(offset, field.width)
-
-
 def _sum(vector: Operand, scalar: Operand) -> Value:
     total = const("u64", 0)
     for operand in (vector, scalar):
@@ -77,12 +70,13 @@ def _local(instruction: Instruction, access: Access, result: int | None) -> Plan
 
 
 class ScalarPlan(NamedTuple):
-    """s_load: `count` dwords from `address` (u64, the same for all lanes) into scalar registers from
-    `result` up.
+    """s_load: from `address` (u64, the same for all lanes) into scalar registers from `result` up.
+
+    access: `count` dwords, or one smaller element that fills a register
     """
 
     address: Value
-    count: int
+    access: Access
     result: int
 
 
@@ -90,9 +84,10 @@ def scalar_plan(instruction: Instruction) -> ScalarPlan:
     base, soffset = instruction.sources
     if base.count != 2:
         raise UnsupportedError(f"{instruction.name}: buffer resources are decoded, but not executed")
+    access = ACCESS[instruction.name]
     field = instruction.words.fields["offset"]
-    offset = signed(instruction.get("offset"), field.width)
-    address = join(raw(base), raw(base, 1)) + offset
+    address = join(raw(base), raw(base, 1)) + signed(instruction.get("offset"), field.width)
     if soffset.code != NULL:
         address = address + cast(raw(soffset), "u64")
-    return ScalarPlan(address & ~3, ACCESS[instruction.name].count, instruction.results[0].code)
+    address = address & ~3 if access.element == "u32" else address
+    return ScalarPlan(address, access, instruction.results[0].code)

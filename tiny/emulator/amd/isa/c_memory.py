@@ -17,9 +17,10 @@ def statements(instruction: Instruction, wave_size: int, null: int, site: int = 
         load = scalar_plan(instruction)
         writer = Writer(lambda value: uniform_leaf(value, wave_size, null))
         address = writer.expressions([load.address])[0]
+        kind, count = load.access.element, load.access.count
         return [
             *writer.statements,
-            f"if ((bad = load_scalar(r, w, {address}, {load.count}, S + {load.result}))) return bad;",
+            f"if ((bad = scalar_{kind}(r, w, {address}, {count}, S + {load.result}))) return bad;",
         ]
     access = plan(instruction)
     lines = [f"const MASK e = {mask_text(EXEC, wave_size)};", "if (e) {"]
@@ -27,7 +28,9 @@ def statements(instruction: Instruction, wave_size: int, null: int, site: int = 
         lines += _addresses(access, place, offset, wave_size, null)
         writing = int(access.access.action != "load")
         size = access.access.size
-        lines.append(f"if ((bad = to_{access.space}(r, w, p{place}, e, {size}, {writing}, {site}))) return bad;")
+        lines.append(
+            f"if ((bad = to_{access.space}(r, w, p{place}, e, {size}, {writing}, {site}))) return bad;"
+        )
     if access.access.action == "atomic":
         return [*lines, *_atomic(access), "}"]
     for place in range(len(access.offsets)):

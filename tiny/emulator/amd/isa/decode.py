@@ -5,6 +5,7 @@ that mean
 nothing are a DecodeError that names the encoding, the number and the place; nothing is guessed.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -82,7 +83,7 @@ class Instruction:
 
     @property
     def name(self) -> str:
-        return self.operation.name
+        return self.operation.name.partition("@")[0]
 
     def get(self, name: str, default: int = 0) -> int:
         """A field of the encoding, `default` where it has none of that name."""
@@ -150,6 +151,9 @@ def _decode_as(family: Family, layout: type[Struct], code, offset: int) -> Instr
     name = layout.__name__
     if offset + layout.size_bytes > len(code):
         raise DecodeError(f"{family.name}: {name} at {offset:#x} is cut off after {len(code) - offset} bytes")
+    stray = int.from_bytes(code[offset : offset + layout.size_bytes], "little") & reserved_bits(layout)
+    if stray:
+        raise DecodeError(f"{family.name}: {name} at {offset:#x} has reserved bits {stray:#x} set")
     words = layout.decode(code, offset)
     table = name
     if "segment" in layout.fields:
@@ -160,6 +164,15 @@ def _decode_as(family: Family, layout: type[Struct], code, offset: int) -> Instr
         words = other.decode(code, offset)
     reader = Reader(family, code, offset, layout.size_bytes)
     return family.operands[name](reader, table, operation, words)
+
+
+@functools.cache
+def reserved_bits(layout: type[Struct]) -> int:
+    """The bits of an encoding that no field has; they must be zero."""
+    declared = 0
+    for each in layout.fields.values():
+        declared |= each.mask << 32 * each.dword
+    return (1 << 32 * layout.dwords) - 1 & ~declared
 
 
 def _operation(family: Family, table: str, number: int, words: Struct, offset: int) -> Operation:

@@ -2,6 +2,7 @@
 
 from tiny.emulator.amd.isa.decode import Family
 from tiny.emulator.amd.isa.gfx11 import GFX11
+from tiny.emulator.amd.isa.gfx12 import GFX12
 
 # EF_AMDGPU_MACH, the low byte of e_flags -> (processor, family). Source: LLVM, "User Guide for AMDGPU
 # Backend".
@@ -12,6 +13,8 @@ MACHINES = {
     0x44: ("gfx1103", GFX11),
     0x43: ("gfx1150", GFX11),
     0x4A: ("gfx1151", GFX11),
+    0x48: ("gfx1200", GFX12),
+    0x4E: ("gfx1201", GFX12),
 }
 
 

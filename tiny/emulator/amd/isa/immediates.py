@@ -4,21 +4,67 @@ from tiny.emulator.amd.isa.decode import Instruction, Operand
 
 # Source: the names llvm-mc prints for gfx11; the numbers are those of the field.
 HARDWARE_REGISTERS = {
-    1: "MODE",
-    2: "STATUS",
-    3: "TRAPSTS",
-    5: "GPR_ALLOC",
-    6: "LDS_ALLOC",
-    7: "IB_STS",
-    15: "SH_MEM_BASES",
-    18: "PERF_SNAPSHOT_PC_LO",
-    19: "PERF_SNAPSHOT_PC_HI",
-    20: "FLAT_SCR_LO",
-    21: "FLAT_SCR_HI",
-    23: "HW_ID1",
-    24: "HW_ID2",
-    27: "PERF_SNAPSHOT_DATA",
-    29: "SHADER_CYCLES",
+    "gfx11": {
+        1: "MODE",
+        2: "STATUS",
+        3: "TRAPSTS",
+        5: "GPR_ALLOC",
+        6: "LDS_ALLOC",
+        7: "IB_STS",
+        15: "SH_MEM_BASES",
+        18: "PERF_SNAPSHOT_PC_LO",
+        19: "PERF_SNAPSHOT_PC_HI",
+        20: "FLAT_SCR_LO",
+        21: "FLAT_SCR_HI",
+        23: "HW_ID1",
+        24: "HW_ID2",
+        27: "PERF_SNAPSHOT_DATA",
+        29: "SHADER_CYCLES",
+    },
+    "gfx12": {
+        1: "WAVE_MODE",
+        2: "WAVE_STATUS",
+        4: "WAVE_STATE_PRIV",
+        5: "WAVE_GPR_ALLOC",
+        6: "WAVE_LDS_ALLOC",
+        7: "IB_STS",
+        10: "PERF_SNAPSHOT_DATA",
+        11: "PERF_SNAPSHOT_PC_LO",
+        12: "PERF_SNAPSHOT_PC_HI",
+        15: "PERF_SNAPSHOT_DATA1",
+        16: "PERF_SNAPSHOT_DATA2",
+        17: "WAVE_EXCP_FLAG_PRIV",
+        18: "WAVE_EXCP_FLAG_USER",
+        19: "WAVE_TRAP_CTRL",
+        20: "WAVE_SCRATCH_BASE_LO",
+        21: "WAVE_SCRATCH_BASE_HI",
+        23: "WAVE_HW_ID1",
+        24: "WAVE_HW_ID2",
+        26: "WAVE_SCHED_MODE",
+        29: "SHADER_CYCLES_LO",
+        30: "SHADER_CYCLES_HI",
+        31: "WAVE_DVGPR_ALLOC_LO",
+        32: "WAVE_DVGPR_ALLOC_HI",
+    },
+    "gfx9": {
+        1: "MODE",
+        2: "STATUS",
+        3: "TRAPSTS",
+        4: "HW_ID",
+        5: "GPR_ALLOC",
+        6: "LDS_ALLOC",
+        7: "IB_STS",
+        15: "SH_MEM_BASES",
+        16: "TBA_LO",
+        17: "TBA_HI",
+        18: "TMA_LO",
+        19: "TMA_HI",
+        20: "XCC_ID",
+        21: "SQ_PERF_SNAPSHOT_DATA",
+        22: "SQ_PERF_SNAPSHOT_DATA1",
+        23: "SQ_PERF_SNAPSHOT_PC_LO",
+        24: "SQ_PERF_SNAPSHOT_PC_HI",
+    },
 }
 DELAYS = (
     "NO_DEP",
@@ -35,19 +81,43 @@ DELAYS = (
     "SALU_CYCLE_3",
 )
 SKIPS = ("SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4")
-MESSAGES = {
-    1: "INTERRUPT",
-    2: "HS_TESSFACTOR",
-    3: "DEALLOC_VGPRS",
-    5: "STALL_WAVE_GEN",
-    6: "HALT_WAVES",
-    9: "GS_ALLOC_REQ",
+_RETURNING = {
     128: "RTN_GET_DOORBELL",
     129: "RTN_GET_DDID",
     130: "RTN_GET_TMA",
     131: "RTN_GET_REALTIME",
     132: "RTN_SAVE_WAVE",
     133: "RTN_GET_TBA",
+}
+MESSAGES = {
+    "gfx11": {
+        1: "INTERRUPT",
+        2: "HS_TESSFACTOR",
+        3: "DEALLOC_VGPRS",
+        5: "STALL_WAVE_GEN",
+        6: "HALT_WAVES",
+        9: "GS_ALLOC_REQ",
+    }
+    | _RETURNING,
+    "gfx12": {
+        1: "INTERRUPT",
+        2: "HS_TESSFACTOR",
+        3: "DEALLOC_VGPRS",
+        9: "GS_ALLOC_REQ",
+        134: "RTN_GET_TBA_TO_PC",
+        135: "RTN_GET_SE_AID_ID",
+    }
+    | _RETURNING,
+    "gfx9": {
+        1: "INTERRUPT",
+        4: "SAVEWAVE",
+        5: "STALL_WAVE_GEN",
+        6: "HALT_WAVES",
+        7: "ORDERED_PS_DONE",
+        8: "EARLY_PRIM_DEALLOC",
+        9: "GS_ALLOC_REQ",
+        10: "GET_DOORBELL",
+    },
 }
 # name, lowest bit, width, in the order of the text
 DEPENDENCY_COUNTERS = (
@@ -85,7 +155,8 @@ def _end(value: int, instruction: Instruction) -> str:
 
 def _hardware_register(value: int, instruction: Instruction) -> str:
     number, offset, width = value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
-    name = f"HW_REG_{HARDWARE_REGISTERS[number]}" if number in HARDWARE_REGISTERS else str(number)
+    known = HARDWARE_REGISTERS[instruction.family.name].get(number)
+    name = f"HW_REG_{known}" if known else str(number)
     return f"hwreg({name})" if (offset, width) == (0, 32) else f"hwreg({name}, {offset}, {width})"
 
 
@@ -109,8 +180,9 @@ def _dependencies(value: int, instruction: Instruction) -> str:
 
 
 def _message(value: int, instruction: Instruction) -> str:
-    if value in MESSAGES:
-        return f"sendmsg(MSG_{MESSAGES[value]})"
+    known = MESSAGES[instruction.family.name].get(value)
+    if known:
+        return f"sendmsg(MSG_{known})"
     return f"sendmsg({value}, 0, 0)" if value < 256 else str(value)
 
 

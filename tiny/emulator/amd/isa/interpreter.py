@@ -25,6 +25,7 @@ from tiny.emulator.amd.isa.memory import MemoryFault
 from tiny.emulator.amd.isa.state import AT_BARRIER, ENDED, MODE, RUNNING, SCC, Dispatch, Group, Wave
 
 MODE_REGISTER = 1
+WORKGROUP_BARRIER = 193
 
 
 class Interpreter:
@@ -47,7 +48,7 @@ class Interpreter:
             "mode": self._mode,
             "register": self._register,
             "message": self._message,
-            "barrier wait": self._nothing,
+            "signal": self._signal,
         }
 
     def step(self, wave: Wave) -> None:
@@ -119,6 +120,10 @@ class Interpreter:
     def _barrier(self, wave: Wave, instruction: Instruction) -> None:
         wave.state = AT_BARRIER
 
+    def _signal(self, wave: Wave, instruction: Instruction) -> None:
+        """s_barrier_signal: the barrier of the workgroup counts at the wait, which every wave reaches."""
+        check_barrier(instruction)
+
     def _nothing(self, wave: Wave, instruction: Instruction) -> None:
         pass
 
@@ -148,8 +153,9 @@ class Interpreter:
     def _scalar_memory(self, wave: Wave, instruction: Instruction) -> None:
         load = self._cached(wave, lambda: scalar_plan(instruction))
         address = int(self._values(wave, [load.address])[0][0])
-        data = self._guarded(wave, lambda: self.group.dispatch.memory.read(address, 4 * load.count))
-        wave.s[load.result : load.result + load.count] = np.frombuffer(data, dtype=np.uint32)
+        data = self._guarded(wave, lambda: self.group.dispatch.memory.read(address, load.access.size))
+        words = loaded(load.access, data)
+        wave.s[load.result : load.result + len(words)] = words
 
     def _guarded(self, wave: Wave, action: Callable):
         try:
@@ -373,6 +379,12 @@ def branch_taken(wave: Wave, name: str) -> bool:
         return bool(wave.memory[SCC]) == (condition == "scc1")
     zero = wave.mask(VCC if condition.startswith("vcc") else EXEC) == 0
     return zero == (not condition.endswith("nz"))
+
+
+def check_barrier(instruction: Instruction) -> None:
+    """UnsupportedError for a barrier other than the workgroup's, whose number is -1, source code 193."""
+    if instruction.sources[0].code != WORKGROUP_BARRIER:
+        raise UnsupportedError("a barrier other than the workgroup's")
 
 
 def hardware_register(instruction: Instruction) -> tuple[int, int, int]:

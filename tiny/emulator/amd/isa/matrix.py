@@ -16,20 +16,25 @@ from tiny.emulator.amd.isa.lanes import lane, of_lane
 
 
 class Shape(NamedTuple):
-    """A matrix instruction: D is 16 x 16.
+    """A matrix instruction whose D is 16 x 16.
 
-    element  of A and B: f16 bf16 iu8 iu4       result  of C and D: f32 f16 bf16 i32
-    depth    how many products make an element  split   lanes that share a row of A
+    element   of A and B: f16 bf16 iu8 iu4     result  of C and D: f32 f16 bf16 i32
+    depth     products that make an element    split   lanes that share a row of A, depth / split elements each
+    row_step  rows between an element of a lane and its next   row_group  rows between lanes 16 apart
+    packed    D has two 16-bit elements in a register, else one in the half that op_sel says
     """
 
     element: str
     result: str
-    depth: int
-    split: int
+    depth: int = 16
+    split: int = 1
+    row_step: int = 2
+    row_group: int = 1
+    packed: bool = False
 
 
 GFX11 = {
-    f"v_wmma_{result}_16x16x16_{element}": Shape(element, result, 16, 1)
+    f"v_wmma_{result}_16x16x16_{element}": Shape(element, result)
     for result, element in (
         ("f32", "f16"),
         ("f32", "bf16"),
@@ -39,6 +44,21 @@ GFX11 = {
         ("i32", "iu4"),
     )
 }
+GFX12 = {
+    f"v_wmma_{result}_16x16x16_{element}@gfx12": Shape(
+        element, result, 16, 2, 1, 8, result in ("f16", "bf16")
+    )
+    for result, element in (
+        ("f32", "f16"),
+        ("f32", "bf16"),
+        ("f16", "f16"),
+        ("bf16", "bf16"),
+        ("i32", "iu8"),
+        ("i32", "iu4"),
+    )
+}
+GFX12["v_wmma_i32_16x16x32_iu4"] = Shape("iu4", "i32", 32, 2, 1, 8)
+SHAPES = GFX11 | GFX12
 WIDTH = {"f16": 16, "bf16": 16, "iu8": 8, "iu4": 4}
 
 
@@ -56,45 +76,49 @@ def element(word: Value, place: int, kind: str, signed: bool) -> Value:
 
 def matrix_stores(instruction: Instruction, store) -> list:
     """The effects of a matrix instruction. NotImplementedError for modifiers whose meaning is not certain."""
-    shape = GFX11.get(instruction.name)
-    count = instruction.results[0].count
-    if shape is None or count != 8 or instruction.get("clamp"):
-        raise NotImplementedError(f"{instruction.name} with {count} result registers or clamp")
+    shape = SHAPES.get(instruction.operation.name)
+    if shape is None or instruction.get("clamp"):
+        raise NotImplementedError(f"{instruction.name}: this matrix instruction, or clamp with it")
     if shape.element[0] != "i" and (instruction.get("neg_lo") or instruction.get("neg_hi")):
         raise NotImplementedError(f"{instruction.name} with neg_lo or neg_hi")
     a, b, c = instruction.sources
-    row_lane = lane() & 16  # the upper half of the wave holds the odd rows
-    effects = []
-    rows = [_operands(instruction, b, shape, lane() & 15, 1)]
-    for register in range(count):
-        row = const("u32", 2 * register) + (row_lane >> 4)
+    group = lane() >> 4  # which of the lanes that share a column of D
+    right = _operands(instruction, b, shape, lane() & 15, 1)
+    elements = instruction.results[0].count * (2 if shape.packed else 1)
+    totals = []
+    for number in range(elements):
+        row = group * shape.row_group + shape.row_step * number
         left = _operands(instruction, a, shape, row, 0)
-        total = accumulator(c, register, shape, instruction.get("op_sel") >> 2 & 1)
-        for x, y in zip(left, rows[0], strict=True):
+        place = (number // 2, number & 1) if shape.packed else (number, instruction.get("op_sel") >> 2 & 1)
+        total = accumulator(c, *place, shape)
+        for x, y in zip(left, right, strict=True):
             total = total + x * y
-        effects.append(
-            store(
-                "vgpr",
-                instruction.results[0].register + register,
-                merged(instruction, total, shape, register),
-            )
-        )
-    return effects
+        totals.append(total)
+    first = instruction.results[0].register
+    if shape.packed:
+        words = [
+            narrowed(low, shape) | narrowed(high, shape) << 16
+            for low, high in zip(totals[::2], totals[1::2], strict=True)
+        ]
+    else:
+        words = [merged(instruction, total, shape, n) for n, total in enumerate(totals)]
+    return [store("vgpr", first + n, word) for n, word in enumerate(words)]
 
 
 def _operands(instruction: Instruction, operand, shape: Shape, index: Value, number: int) -> list[Value]:
-    """The `depth` elements of a row of A or a column of B, which lane `index` holds."""
+    """The `depth` elements of a row of A or a column of B: `split` lanes, 16 apart, hold them in turn."""
     per_register = 32 // WIDTH[shape.element]
     signed = bool(instruction.get("neg_lo") >> number & 1)
     found = []
     for k in range(shape.depth):
-        register, place = divmod(k, per_register)
-        word = of_lane(operand.register + register, index)
+        part, within = divmod(k, shape.depth // shape.split)
+        register, place = divmod(within, per_register)
+        word = of_lane(operand.register + register, index + 16 * part)
         found.append(element(word, place, shape.element, signed))
     return found
 
 
-def accumulator(operand, register: int, shape: Shape, high: int) -> Value:
+def accumulator(operand, register: int, high: int, shape: Shape) -> Value:
     """An element of C: of this lane's register, or the same constant for all."""
     if not operand.is_vgpr:
         if operand.code != 128:
@@ -106,15 +130,19 @@ def accumulator(operand, register: int, shape: Shape, high: int) -> Value:
     return bits(word, shape.result)
 
 
+def narrowed(total: Value, shape: Shape) -> Value:
+    """A 16-bit element in the low half of a u32."""
+    return cast(bits(cast(total, "f16"), "u16") if shape.result == "f16" else to_bfloat(total), "u32")
+
+
 def merged(instruction: Instruction, total: Value, shape: Shape, register: int) -> Value:
     """D's register: a whole one, or the half that op_sel chooses."""
     if shape.result in ("f32", "i32"):
         return bits(total, "u32")
-    half = bits(cast(total, "f16"), "u16") if shape.result == "f16" else to_bfloat(total)
     old = Value("u32", "vgpr", instruction.results[0].register + register)
     if instruction.get("op_sel") >> 2 & 1:
-        return old & 0xFFFF | cast(half, "u32") << 16
-    return old & 0xFFFF0000 | cast(half, "u32")
+        return old & 0xFFFF | narrowed(total, shape) << 16
+    return old & 0xFFFF0000 | narrowed(total, shape)
 
 
 def to_bfloat(value: Value) -> Value:

@@ -34,14 +34,16 @@ def immediate(token: str, value: int) -> Operand:
 
 # -- scalar --------------------------------------------------------------------------------------------------
 def scalar(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
-    """SOP1, SOP2, SOPC: results in sdst, sources in ssrc0 and ssrc1."""
+    """SOP1, SOP2, SOPC: results in sdst, sources in ssrc0 and ssrc1, a literal where the row has one."""
     codes = [getattr(words, name) for name in ("ssrc0", "ssrc1") if name in words.fields]
     sources = []
-    for token, code in zip(operation.explicit_sources, codes, strict=False):
-        if token == "message":
-            sources.append(immediate(token, code))
+    for token in operation.explicit_sources:
+        if token[0] == "k":
+            sources.append(Operand(255, token, value=reader.literal()))
+        elif token == "message":
+            sources.append(immediate(token, codes.pop(0)))
         else:
-            sources.append(reader.source(code, token))
+            sources.append(reader.source(codes.pop(0), token))
     results = [reader.scalar(words.sdst, token) for token in operation.explicit_results[:1]]
     return reader.made(table, operation, words, results, sources)
 
@@ -191,6 +193,18 @@ def vgpr(register: int, token: str) -> Operand:
     return Operand(VGPR + register, token)
 
 
+def flat_offset(instruction: Instruction) -> int:
+    """The constant part of an address: signed in all encodings but FLAT and MUBUF before gfx12."""
+    width = instruction.words.fields["offset"].width
+    offset = instruction.get("offset")
+    return offset if instruction.encoding in ("FLAT", "MUBUF") and width < 24 else signed(offset, width)
+
+
+def returns(words: Struct) -> int:
+    """Whether an atomic gives back what was in memory."""
+    return words.th & 1 if "th" in words.fields else words.glc
+
+
 def data_share(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
     """DS: an address VGPR and up to two data operands."""
     data, sources = [words.data0, words.data1], []
@@ -220,7 +234,7 @@ def flat(reader: Reader, table: str, operation: Operation, words: Struct) -> Ins
             else Operand(NULL, "b64")
         )
     results = [vgpr(words.vdst, token) for token in operation.explicit_results]
-    if "atomic" in operation.name and not words.glc:
+    if "atomic" in operation.name and not returns(words):
         results = []
     return reader.made(table, operation, words, results, sources)
 
@@ -234,14 +248,15 @@ def buffer(reader: Reader, table: str, operation: Operation, words: Struct) -> I
         if token != "address":
             sources.append(vgpr(words.vdata, token))
     if operation.sources or operation.results:
+        resource = words.rsrc if "rsrc" in words.fields else words.srsrc * 4
         both = words.offen and words.idxen
         vector = (
             vgpr(words.vaddr, "b64" if both else "b32")
             if words.offen or words.idxen
             else Operand(NULL, "b32")
         )
-        sources += [vector, reader.scalar(words.srsrc * 4, "u32x4"), reader.source(words.soffset, "b32")]
+        sources += [vector, reader.scalar(resource, "u32x4"), reader.source(words.soffset, "b32")]
     results = [vgpr(words.vdata, token) for token in operation.explicit_results]
-    if "atomic" in operation.name and not words.glc:
+    if "atomic" in operation.name and not returns(words):
         results = []
     return reader.made(table, operation, words, results, sources)

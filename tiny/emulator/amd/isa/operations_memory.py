@@ -50,7 +50,7 @@ ACCESS: dict[str, Access] = {}
 TOKEN = {1: "b32", 2: "b64", 3: "u32x3", 4: "u32x4"}
 
 
-def _memory(name: str, signature: str, access: Access, kind: str = "memory") -> None:
+def memory(name: str, signature: str, access: Access, kind: str = "memory") -> None:
     row(name, signature, None, kind)
     ACCESS[name] = access
 
@@ -72,6 +72,11 @@ def conditional_subtract(old: Value, data: Value) -> Value:
     return select(old >= data, old - data, old)
 
 
+def saturating_subtract(old: Value, data: Value) -> Value:
+    return select(old >= data, old - data, old - old)
+
+
+ATOMIC_SPACES = ("flat", "global", "buffer")
 ATOMICS = {  # name -> (types, function)
     "swap": ("b", lambda old, data: data),
     "add": ("uf", lambda old, data: old + data),
@@ -119,9 +124,9 @@ STORES = {
 def _addressed(space: str) -> None:
     """Loads, stores and atomics of flat, global, scratch or buffer instructions."""
     for name, access in LOADS.items():
-        _memory(f"{space}_load_{name}", f"{TOKEN[access.count]} = address", access)
+        memory(f"{space}_load_{name}", f"{TOKEN[access.count]} = address", access)
     for name, access in STORES.items():
-        _memory(f"{space}_store_{name}", f"= address {TOKEN[access.count]}", access)
+        memory(f"{space}_store_{name}", f"= address {TOKEN[access.count]}", access)
     if space == "scratch":
         return
     for name, (kinds, function) in ATOMICS.items():
@@ -129,43 +134,41 @@ def _addressed(space: str) -> None:
             for width in (32, 64):
                 element = f"{'u' if kind == 'b' else kind}{width}"
                 token = "b32" if width == 32 else "b64"
-                _memory(
+                memory(
                     f"{space}_atomic_{name}_{kind}{width}",
                     f"{token} = address {token}",
                     Access("atomic", element, combine=_combine(name, kind, function)),
                 )
     for kind, element in (("b32", "u32"), ("b64", "u64"), ("f32", "f32")):
         token, pair = ("b64", "u32x4") if kind == "b64" else ("b32", "b64")
-        _memory(
+        memory(
             f"{space}_atomic_cmpswap_{kind}",
             f"{token} = address {pair}",
             Access("atomic", element, combine=compare_swap, operands=2),
         )
-    _memory(
+    memory(
         f"{space}_atomic_csub_u32", "b32 = address b32", Access("atomic", "u32", combine=conditional_subtract)
     )
 
 
 for space in ("flat", "global", "scratch", "buffer"):
     _addressed(space)
-_memory("global_load_addtid_b32", "b32 = address", Access("addtid", "u32"))
-_memory("global_store_addtid_b32", "= address b32", Access("addtid", "u32"))
+memory("global_load_addtid_b32", "b32 = address", Access("addtid", "u32"))
+memory("global_store_addtid_b32", "= address b32", Access("addtid", "u32"))
 for name, registers in (("x", 1), ("xy", 2), ("xyz", 3), ("xyzw", 4)):  # typed buffers: decoded, not executed
     for half, count in (("", registers), ("d16_", (registers + 1) // 2)):
-        _memory(f"buffer_load_{half}format_{name}", f"{TOKEN[count]} = address", Access("format", "u32"))
-        _memory(f"buffer_store_{half}format_{name}", f"= address {TOKEN[count]}", Access("format", "u32"))
-_memory("buffer_load_d16_hi_format_x", "b32 = address", Access("format", "u32"))
-_memory("buffer_store_d16_hi_format_x", "= address b32", Access("format", "u32"))
+        memory(f"buffer_load_{half}format_{name}", f"{TOKEN[count]} = address", Access("format", "u32"))
+        memory(f"buffer_store_{half}format_{name}", f"= address {TOKEN[count]}", Access("format", "u32"))
+memory("buffer_load_d16_hi_format_x", "b32 = address", Access("format", "u32"))
+memory("buffer_store_d16_hi_format_x", "= address b32", Access("format", "u32"))
 for name in ("buffer_gl0_inv", "buffer_gl1_inv"):
     row(name, "=", None, "wait")
 
 # -- scalar memory -------------------------------------------------------------------------------------------
 for count in (1, 2, 4, 8, 16):
     token = {1: "b32", 2: "b64"}.get(count, f"u32x{count}")
-    _memory(f"s_load_b{32 * count}", f"{token} = address", Access("load", "u32", count), "scalar memory")
-    _memory(
-        f"s_buffer_load_b{32 * count}", f"{token} = buffer", Access("load", "u32", count), "scalar memory"
-    )
+    memory(f"s_load_b{32 * count}", f"{token} = address", Access("load", "u32", count), "scalar memory")
+    memory(f"s_buffer_load_b{32 * count}", f"{token} = buffer", Access("load", "u32", count), "scalar memory")
 for name in ("s_gl1_inv", "s_dcache_inv"):
     row(name, "=", None, "wait")
 row("s_atc_probe", "= probe address", None, "unknown")
@@ -173,40 +176,38 @@ row("s_atc_probe_buffer", "= probe buffer", None, "unknown")
 
 # -- local data share ----------------------------------------------------------------------------------------
 for name, access in (("u8", "u8"), ("i8", "i8"), ("u16", "u16"), ("i16", "i16")):
-    _memory(f"ds_load_{name}", "b32 = address", Access("load", access))
+    memory(f"ds_load_{name}", "b32 = address", Access("load", access))
 for name in ("u8", "i8", "u16"):
-    _memory(f"ds_load_{name}_d16", "b32 = address", Access("load", name, half=0))
-    _memory(f"ds_load_{name}_d16_hi", "b32 = address", Access("load", name, half=1))
+    memory(f"ds_load_{name}_d16", "b32 = address", Access("load", name, half=0))
+    memory(f"ds_load_{name}_d16_hi", "b32 = address", Access("load", name, half=1))
 for width in (8, 16):
-    _memory(f"ds_store_b{width}", "= address b32", Access("store", f"u{width}"))
-    _memory(f"ds_store_b{width}_d16_hi", "= address b32", Access("store", f"u{width}", half=1))
+    memory(f"ds_store_b{width}", "= address b32", Access("store", f"u{width}"))
+    memory(f"ds_store_b{width}_d16_hi", "= address b32", Access("store", f"u{width}", half=1))
 for count in range(1, 5):
-    _memory(f"ds_load_b{32 * count}", f"{TOKEN[count]} = address", Access("load", "u32", count))
-    _memory(f"ds_store_b{32 * count}", f"= address {TOKEN[count]}", Access("store", "u32", count))
+    memory(f"ds_load_b{32 * count}", f"{TOKEN[count]} = address", Access("load", "u32", count))
+    memory(f"ds_store_b{32 * count}", f"= address {TOKEN[count]}", Access("store", "u32", count))
 for count in (1, 2):
     for middle, stride in (("", 4 * count), ("stride64_", 256 * count)):
         two = Access("load", "u32", count, places=2, stride=stride)
-        _memory(f"ds_load_2addr_{middle}b{32 * count}", f"{TOKEN[2 * count]} = address", two)
+        memory(f"ds_load_2addr_{middle}b{32 * count}", f"{TOKEN[2 * count]} = address", two)
         two = Access("store", "u32", count, places=2, stride=stride)
-        _memory(f"ds_store_2addr_{middle}b{32 * count}", f"= address {TOKEN[count]} {TOKEN[count]}", two)
+        memory(f"ds_store_2addr_{middle}b{32 * count}", f"= address {TOKEN[count]} {TOKEN[count]}", two)
         two = Access("exchange", "u32", count, places=2, stride=stride)
-        _memory(
+        memory(
             f"ds_storexchg_2addr_{middle}rtn_b{32 * count}",
             f"{TOKEN[2 * count]} = address {TOKEN[count]} {TOKEN[count]}",
             two,
         )
 
 
-def _ds_atomic(
-    name: str, kind: str, combine: Callable, operands: int = 1, returns_only: bool = False
-) -> None:
+def ds_atomic(name: str, kind: str, combine: Callable, operands: int = 1, returns_only: bool = False) -> None:
     element = f"u{kind[1:]}" if kind[0] == "b" else kind
     token = TOKEN[int(kind[1:]) // 32]
     access = Access("atomic", element, combine=combine, operands=operands)
     data = f" {token}" * operands
     if not returns_only:
-        _memory(f"ds_{name}_{kind}", f"= address{data}", access)
-    _memory(f"ds_{name}_rtn_{kind}", f"{token} = address{data}", access)
+        memory(f"ds_{name}_{kind}", f"= address{data}", access)
+    memory(f"ds_{name}_rtn_{kind}", f"{token} = address{data}", access)
 
 
 def masked_or(old: Value, mask: Value, data: Value) -> Value:
@@ -217,15 +218,15 @@ for width in (32, 64):
     for name, (kinds, function) in ATOMICS.items():
         for kind in kinds:
             if name == "swap":
-                _ds_atomic("storexchg", f"b{width}", function, returns_only=True)
+                ds_atomic("storexchg", f"b{width}", function, returns_only=True)
             elif (name, kind, width) != ("add", "f", 64):
-                _ds_atomic(name, f"{kind}{width}", _combine(name, kind, function))
-    _ds_atomic("rsub", f"u{width}", lambda old, data: data - old)
-    _ds_atomic("mskor", f"b{width}", masked_or, 2)
-    _ds_atomic("cmpstore", f"b{width}", compare_swap, 2)
-    _ds_atomic("cmpstore", f"f{width}", compare_swap, 2)
-_ds_atomic("wrap", "b32", wrap, 2, returns_only=True)
-_ds_atomic("condxchg32", "b64", None, returns_only=True)
+                ds_atomic(name, f"{kind}{width}", _combine(name, kind, function))
+    ds_atomic("rsub", f"u{width}", lambda old, data: data - old)
+    ds_atomic("mskor", f"b{width}", masked_or, 2)
+    ds_atomic("cmpstore", f"b{width}", compare_swap, 2)
+    ds_atomic("cmpstore", f"f{width}", compare_swap, 2)
+ds_atomic("wrap", "b32", wrap, 2, returns_only=True)
+ds_atomic("condxchg32", "b64", None, returns_only=True)
 row("ds_nop", "=", None, "wait")
 row("ds_swizzle_b32", "b32 = address", None, "lanes")
 row("ds_permute_b32", "b32 = address b32", None, "lanes")

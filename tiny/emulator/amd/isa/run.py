@@ -145,8 +145,10 @@ class Part:
         self._waves = aligned(dispatch.waves * self._wave_dwords)
         self._lds = np.zeros(max(kernel.lds_bytes, 16), dtype=np.uint8)
         self._scratch = np.full(max(dispatch.waves * lanes * kernel.scratch_bytes, 16), 0xA5, dtype=np.uint8)
-        rows = [(each.address, each.address + each.size, each.host - each.address & (1 << 64) - 1, each.writable)
-                for each in dispatch.memory.ranges()]
+        rows = [
+            (each.address, each.address + each.size, each.host - each.address & (1 << 64) - 1, each.writable)
+            for each in dispatch.memory.ranges()
+        ]
         self._ranges = np.array(rows or [(0, 0, 0, 0)], dtype=np.uint64)
         self._run = self._filled(first, last)
 

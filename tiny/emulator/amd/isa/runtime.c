@@ -230,12 +230,18 @@ LOAD_SMALL(u8) LOAD_SMALL(i8) LOAD_SMALL(u16) LOAD_SMALL(i16)
   }
 STORE_SMALL(u8) STORE_SMALL(u16)
 
-static u32 load_scalar(struct run *r, struct wave *w, u64 address, u32 count, u32 *s) {
-  u64 host = locate(r, address, 4 * count, 0);
-  if (host == NOWHERE) return fault(w, address, 4 * count, READ);
-  memcpy(s, (const void *)(address + host), 4 * count);
-  return 0;
-}
+#define SCALAR(type, wide)                                                                       \
+  static u32 scalar_##type(struct run *r, struct wave *w, u64 address, u32 count, u32 *s) {      \
+    u64 host = locate(r, address, sizeof(type) * count, 0);                                      \
+    if (host == NOWHERE) return fault(w, address, sizeof(type) * count, READ);                   \
+    for (u32 n = 0; n < count; n++) {                                                            \
+      type x;                                                                                    \
+      memcpy(&x, (const void *)(address + host + sizeof(type) * n), sizeof x);                   \
+      s[n] = (wide)x;                                                                            \
+    }                                                                                            \
+    return 0;                                                                                    \
+  }
+SCALAR(u32, u32) SCALAR(u16, u32) SCALAR(i16, i32) SCALAR(u8, u32) SCALAR(i8, i32)
 
 // -- workgroups -----------------------------------------------------------------------------------------------------
 static u32 kernel(struct run *r, struct wave *w);

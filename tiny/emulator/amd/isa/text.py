@@ -4,7 +4,7 @@ be read.
 
 from tiny.emulator.amd.isa.decode import INLINE_FLOATS, INLINE_INTEGERS, LITERAL, Instruction, Operand
 from tiny.emulator.amd.isa.immediates import immediate_text
-from tiny.emulator.amd.isa.operands import IMMEDIATES, signed
+from tiny.emulator.amd.isa.operands import IMMEDIATES, flat_offset, signed
 from tiny.emulator.amd.isa.operation import dwords
 
 FLOATS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0")
@@ -209,26 +209,57 @@ def _dpp_text(instruction: Instruction) -> str:
 
 
 # -- memory --------------------------------------------------------------------------------------------------
+SCOPES = ("", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS")
+LOAD_HINTS = ("", "LOAD_NT", "LOAD_HT", "LOAD_LU", "LOAD_NT_RT", "LOAD_RT_NT", "LOAD_NT_HT", "0x7")
+STORE_HINTS = (
+    "",
+    "STORE_NT",
+    "STORE_HT",
+    "STORE_WB",
+    "STORE_NT_RT",
+    "STORE_RT_NT",
+    "STORE_NT_HT",
+    "STORE_NT_WB",
+)
+ATOMIC_HINTS = (
+    "",
+    "ATOMIC_RETURN",
+    "ATOMIC_NT",
+    "ATOMIC_NT_RETURN",
+    "ATOMIC_0x4",
+    "ATOMIC_0x5",
+    "ATOMIC_0x6",
+    "ATOMIC_0x7",
+)
+
+
 def _cache_flags(instruction: Instruction) -> str:
-    return "".join(f" {name}" for name in ("glc", "slc", "dlc") if instruction.get(name))
+    if "th" not in instruction.words.fields:
+        return "".join(f" {name}" for name in ("glc", "slc", "dlc") if instruction.get(name))
+    name = instruction.name
+    hints = ATOMIC_HINTS if "atomic" in name else STORE_HINTS if "store" in name else LOAD_HINTS
+    hint, scope = hints[instruction.get("th")], SCOPES[instruction.get("scope")]
+    shown = f" th:{'' if hint[0] == '0' else 'TH_'}{hint}" if hint else ""
+    return shown + (f" scope:{scope}" if scope else "")
 
 
 def _scalar_memory(instruction: Instruction, wave_size: int) -> str:
     if not instruction.sources:
         return instruction.name
     *first, base, soffset = (*instruction.results, *instruction.sources)
-    offset = signed(instruction.get("offset"), 21)
+    width = instruction.words.fields["offset"].width
+    offset = signed(instruction.get("offset"), width)
     texts = [operand_text(each, instruction, wave_size) for each in (*first, base)]
     shown = f"-{-offset:#x}" if offset < 0 else hex(offset)
     place = operand_text(soffset, instruction, wave_size)
+    flags = _cache_flags(instruction)
     if place == "null":
-        return (
-            f"{instruction.name} {', '.join([*texts, shown if offset else place])}{_cache_flags(instruction)}"
-        )
+        last = shown if offset or width > 21 else place
+        return f"{instruction.name} {', '.join([*texts, last])}{flags}"
     return (
         f"{instruction.name} {', '.join([*texts, place])}"
-        + (f" offset:{shown}" if offset else "")
-        + _cache_flags(instruction)
+        + (f" offset:{shown}" if offset or width > 21 else "")
+        + flags
     )
 
 
@@ -279,21 +310,18 @@ def _swizzle_bit(keep: int, force: int, flip: int) -> str:
 
 
 def _flat(instruction: Instruction, wave_size: int) -> str:
-    offset = instruction.get("offset")
-    offset = offset if instruction.encoding == "FLAT" else signed(offset, 13)
-    texts = [
-        operand_text(each, instruction, wave_size) for each in (*instruction.results, *instruction.sources)
-    ]
+    operands = (*instruction.results, *instruction.sources)
+    if not operands:
+        return instruction.name + _cache_flags(instruction)
+    offset = flat_offset(instruction)
+    texts = [operand_text(each, instruction, wave_size) for each in operands]
     if instruction.encoding == "FLAT":
         texts = texts[:-1]
     elif "addtid" in instruction.name:
         texts = [*texts[:-2][:1], texts[-1]] if instruction.results else texts[1:]
     texts = ["off" if text == "null" else text for text in texts]
-    return (
-        f"{instruction.name} {', '.join(texts)}"
-        + (f" offset:{offset}" if offset else "")
-        + _cache_flags(instruction)
-    )
+    shown = f" offset:{offset}" if offset else ""
+    return f"{instruction.name} {', '.join(texts)}{shown}{_cache_flags(instruction)}"
 
 
 def _buffer(instruction: Instruction, wave_size: int) -> str:
@@ -312,7 +340,7 @@ def _buffer(instruction: Instruction, wave_size: int) -> str:
     text = f"{instruction.name} {', '.join(texts)}"
     for name in ("idxen", "offen"):
         text += f" {name}" if instruction.get(name) else ""
-    offset = instruction.get("offset")
+    offset = flat_offset(instruction)
     text += f" offset:{offset}" if offset else ""
     return text + _cache_flags(instruction) + (" tfe" if instruction.get("tfe") else "")
 

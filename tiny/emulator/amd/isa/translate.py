@@ -11,7 +11,7 @@ from pathlib import Path
 from tiny.emulator.amd.isa import c_memory, c_text
 from tiny.emulator.amd.isa.decode import VCC, Family, Instruction, decode
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
-from tiny.emulator.amd.isa.interpreter import MODE_REGISTER, changed_mode, hardware_register
+from tiny.emulator.amd.isa.interpreter import MODE_REGISTER, changed_mode, check_barrier, hardware_register
 from tiny.emulator.amd.isa.lower import Mode, Store, UnsupportedError, lower, raw
 from tiny.emulator.amd.isa.segment import EXEC, LANE_WISE, Segment, mask_text, uniform_leaf
 from tiny.emulator.amd.isa.state import Kernel
@@ -113,7 +113,7 @@ class Translator:
             "mode",
             "message",
             "register",
-            "barrier wait",
+            "signal",
         ):
             raise UnsupportedError(instruction.name)
 
@@ -153,7 +153,9 @@ class Translator:
             self._leave_mode(pc)
             self._lines.append(f"w->pc = {pc}; return STEP;")
             return True
-        if kind in ("wait", "barrier wait", "message"):
+        if kind in ("wait", "signal", "message"):
+            if kind == "signal":
+                check_barrier(instruction)
             if kind == "message" and instruction.sources[0].value != SENDMSG_DEALLOC_VGPRS:
                 raise UnsupportedError("this message")
             return False

@@ -1,0 +1,80 @@
+"""EMULATE: the emulated cards are plugged in before AMD is opened, in processes of their own."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+KEPT = ("PATH", "HOME", "XDG_CACHE_HOME")
+
+
+def run(code, **settings):
+    """What a process prints; its exit code must be 0."""
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True,
+                          timeout=60, env=environment | {"PYTHONPATH": "."} | settings)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+SHOW = """
+from tiny import Device
+from tiny.hcq.errors import DeviceUnavailable
+for name in (None, "AMD:1"):
+    try:
+        found = Device[name or Device.DEFAULT]
+        print(found.name, found.target.arch, found.detail)
+    except DeviceUnavailable as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("settings, lines", [
+    ({"AMD": "1", "EMULATE": "1"}, ["AMD gfx1100 emulated 24 GiB", "AMD:1: there is no such card"]),
+    ({"AMD": "1", "EMULATE": "gfx1201,gfx942"}, ["AMD gfx1201 emulated 16 GiB",
+                                                 "AMD:1 gfx942 emulated 192 GiB"]),
+    ({"DEV": "AMD:gfx1201", "EMULATE": "1"}, ["AMD gfx1201 emulated", "AMD:1: there is no such card"]),
+    ({"AMD": "1", "EMULATE": "gfx9000"}, ["EMULATE=gfx9000: no card 'gfx9000' can be emulated",
+                                          "EMULATE=gfx9000"]),
+    ({"EMULATE": "1", "VISIBLE_DEVICES": "0"}, ["CPU ", "AMD:1: there is no such card"]),
+])
+def test_the_cards_that_are_asked_for(settings, lines):
+    found = run(SHOW, **settings).splitlines()
+    assert len(found) == 2 and all(line.startswith(start) for line, start in zip(found, lines, strict=True))
+
+
+def test_the_emulator_is_loaded_only_when_it_is_asked_for():
+    code = "import sys, tiny; tiny.Device['CPU']; print(any('emulator' in name for name in sys.modules))"
+    assert run(code).strip() == "False" and run(code, EMULATE="1").strip() == "False"
+
+
+def test_the_listing_shows_an_emulated_card():
+    listing = run("from tiny.devices import main; main([])", AMD="1", EMULATE="1").splitlines()
+    [line] = [line for line in listing if " AMD " in line]
+    assert line.startswith("* AMD    opens") and "gfx1100, emulated 24 GiB, 96 threads, clang-" in line
+
+
+def test_a_forked_child_gets_a_clear_error_and_the_parent_goes_on():
+    out = run("""
+import os, sys
+from tiny.hcq import device
+amd = device.open("AMD")
+source, target = (amd.allocate(4000).initialize(bytes([n]) * 4000) for n in (7, 0))
+queue = amd.queue()
+queue.copy(target.address, source.address, 4000)
+template = queue.finish()
+child = os.fork()
+if child == 0:
+    for use in (lambda: device.open("AMD"), template.submit, lambda: amd.allocate(8), target.host,
+                amd.synchronize, amd.queue):
+        try:
+            use()
+        except Exception as error:
+            print(type(error).__name__, str(error)[:57], flush=True)
+    sys.exit(0)
+os.waitpid(child, 0)
+amd.synchronize(template.submit())
+print(target.host()[3999])
+""", EMULATE="1")
+    lines = out.splitlines()
+    assert lines == ["ForkedError AMD: the device was opened before this process was forked"] * 6 + ["7"]

@@ -1,4 +1,5 @@
 """Injected failures: each is an error that says what and where, and the card goes on or refuses clearly."""
+import contextlib
 import errno
 import os
 import threading
@@ -23,6 +24,9 @@ class Failing(EmulatedRadeon):
 
     def __init__(self, name="", number=0, passed=0):
         super().__init__(cards_named("gfx1100"))
+        self.fail(name, number, passed)
+
+    def fail(self, name, number, passed):
         self.request, self.number, self.left = getattr(kfd, f"AMDKFD_IOC_{name}", 0), number, passed
 
     def ioctl(self, fd, request, argument):
@@ -56,6 +60,24 @@ def test_a_call_that_fails_while_the_card_is_opened(call, number, passed, texts)
         pass
     assert error.value.errno == number
     assert all(text in str(error.value) for text in ["/dev/kfd: ", *texts])
+
+
+@pytest.mark.parametrize("call, count", [("ACQUIRE_VM", 1), ("ALLOC_MEMORY_OF_GPU", 11),
+                                         ("MAP_MEMORY_TO_GPU", 10), ("CREATE_EVENT", 3), ("CREATE_QUEUE", 2)])
+def test_a_card_opens_after_a_call_failed_once_and_nothing_is_left_behind(call, count):
+    provider = Failing()
+    with opened(provider) as device:
+        assert works(device)
+    left = len(provider.memory)
+    for passed in range(count):
+        provider.fail(call, errno.EIO, passed)
+        with contextlib.suppress(DeviceError), opened(provider) as device:
+            assert works(device)
+        assert (len(provider.queues), len(provider.memory)) == (0, left)
+        provider.request = 0
+        with opened(provider) as device:
+            assert works(device)
+        assert (len(provider.queues), len(provider.memory)) == (0, left)
 
 
 def test_a_driver_of_another_version_is_refused():

@@ -1,5 +1,6 @@
 """AMD cards as devices: opened through /dev/kfd, programs, memory, and what is submitted to their queues."""
 import atexit
+import contextlib
 import os
 import threading
 import time
@@ -69,11 +70,21 @@ class AmdDevice(Device):
         atexit.register(self.close)
 
     def _open(self, memory_limit: int) -> None:
-        """Memory, events and queues, in the order that the driver needs."""
+        """Memory, events and queues, in the order that the driver needs; all given back if one fails."""
         self.memory = CardMemory(address_space(self.io), self.card)
-        self.interrupts = Interrupts(self.memory)
-        self.compute = self.generation.compute_queue(self.memory, self.generation, self.name, self.interrupts)
-        self.copies = CopyQueue(self.memory)
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.memory.close)
+            self.interrupts = Interrupts(self.memory)
+            undo.callback(self.interrupts.close)
+            self.compute = self.generation.compute_queue(self.memory, self.generation, self.name,
+                                                         self.interrupts)
+            undo.callback(self.compute.close)
+            self.copies = CopyQueue(self.memory)
+            undo.callback(self.copies.close)
+            self._start(memory_limit)
+            self._undo = undo.pop_all()
+
+    def _start(self, memory_limit: int) -> None:
         timeline = self.timeline = self.compute.timeline
         self._copies_address = self.memory.allocate(topology.PAGE, HOST).address
         self._copies_done = self.io.view(self._copies_address, 8).cast("Q")
@@ -375,10 +386,7 @@ class AmdDevice(Device):
         if self._pid != os.getpid() or self.lost is not None:
             return
         self.lost = DeviceError(f"{self.name}: the device was closed")
-        self.compute.close()
-        self.copies.close()
-        self.interrupts.close()
-        self.memory.close()
+        self._undo.close()
 
 
 class _Image:

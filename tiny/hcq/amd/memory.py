@@ -49,6 +49,7 @@ class AddressSpace:
         self.kfd = Kfd(provider)
         self.lock = threading.RLock()
         self.event_page: Mapping | None = None
+        self.render_fds: dict[int, int] = {}                # by gpu_id; the driver knows a process by one
         self._starts: list[int] = []
         self._mappings: list[Mapping] = []
 
@@ -105,8 +106,17 @@ class CardMemory:
 
     def __init__(self, space: AddressSpace, card: Card):
         self.space, self.kfd, self.io, self.card = space, space.kfd, space.kfd.io, card
-        self.render_fd = open_file(self.io, card.render_node)
-        self.kfd.acquire_vm(card.gpu_id, self.render_fd)
+        self._registers: tuple[int, int] | None = None      # handle and address of the flush register
+        with space.lock:
+            if card.gpu_id not in space.render_fds:
+                fd = open_file(self.io, card.render_node)
+                try:
+                    self.kfd.acquire_vm(card.gpu_id, fd)
+                except KfdError:
+                    self.io.close(fd)
+                    raise
+                space.render_fds[card.gpu_id] = fd          # kept: no other file could take its place
+            self.render_fd = space.render_fds[card.gpu_id]
 
     def allocate(self, size: int, flags: int) -> Mapping:
         """A memory object of whole pages, mapped on this card, and in this process where the host can reach
@@ -228,7 +238,7 @@ class CardMemory:
             self.io.mmap(PAGE, io.READ | io.WRITE, io.SHARED | io.FIXED, self.kfd.fd, offset, address)
         except OSError:
             return None
-        self._registers = handle
+        self._registers = handle, address
         return self.io.view(address + kfd.KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL, 4).cast("I")
 
     def close(self) -> None:
@@ -237,4 +247,7 @@ class CardMemory:
             for mapping in self.space.only_on(self.card.gpu_id):
                 mapping.users = 1
                 self.free(mapping)
-        self.io.close(self.render_fd)
+        if self._registers is not None:
+            handle, address = self._registers
+            self.io.munmap(address, PAGE)
+            self.kfd.free(handle)

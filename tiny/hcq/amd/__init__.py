@@ -9,6 +9,7 @@
     interrupts  sleeping; faults and resets          failures   both as errors
     generation  what differs from card to card: the one place where an IP version chooses
 
-pm4, sdma, aql, dispatch and registers declare the packets and registers. All of it is tested on emulated cards
-(tests/hcq/amd); no real card has run it yet. What is not known about the hardware is said where it matters.
+pm4, sdma, aql, dispatch and registers declare the packets and registers. All of it is tested on emulated
+cards (tests/hcq/amd); no real card has run it yet. What is not known about the hardware is said where it
+matters.
 """

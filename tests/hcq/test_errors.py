@@ -1,5 +1,7 @@
 """What goes wrong on a queue: time limits, faults of kernels, a damaged ring, and coming back from them."""
 import platform
+import subprocess
+import sys
 import threading
 import time
 
@@ -134,6 +136,33 @@ def test_a_kernel_that_crashes_is_an_error_that_names_it(cpu, words, programs, g
     for _ in range(10):
         cpu.synchronize(submit(cpu, (programs["increment"], [buffer.address], 100)))
     assert read(buffer) == [11] * 100
+
+
+CRASH_SEEN_BY_ANOTHER = """
+import faulthandler
+from tiny.hcq import device
+from tiny.toolchain import Source
+
+cpu = device.open("CPU")
+text = "void crash(const unsigned long *args) { *(volatile int *)args[0] = 1; }"
+program = cpu.load(cpu.compile([Source("crash", text)])[0], "crash")
+faulthandler.enable()
+queue = cpu.queue()
+queue.execute(program, [0x10])
+try:
+    cpu.synchronize(queue.finish().submit())
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="threads are not brought back there")
+def test_a_crash_that_another_handler_saw_first_keeps_its_address():
+    """Python's faulthandler, enabled after the device was opened, prints and raises the signal anew."""
+    done = subprocess.run([sys.executable, "-c", CRASH_SEEN_BY_ANOTHER], capture_output=True, text=True,
+                          timeout=120)
+    assert "Segmentation fault" in done.stderr
+    assert "kernel crash crashed with SIGSEGV at address 0x10, in" in done.stdout
 
 
 def test_crashes_and_hangs_of_many_kinds_in_a_row(cpu, words, programs):

@@ -21,6 +21,13 @@ static void catch_signal(int number, Handler handler, struct action *before)
     sigaction(number, &action, before);
 }
 
+/* siginfo_t.si_addr, or where another handler caught the fault first and raised the signal anew (si_code is not
+   positive then), the processor's CR2 as ucontext_t keeps it: asm/sigcontext.h, struct sigcontext_64. */
+static u64 faulting_address(char *info, void *context)
+{
+    return *(int *)(info + 8) > 0 ? *(u64 *)(info + 16) : *(u64 *)((char *)context + 216);
+}
+
 /* A fault of a background thread inside a command is the queue's error; any other one is handed on. */
 static void crashed(int number, char *info, void *context)
 {
@@ -31,7 +38,7 @@ static void crashed(int number, char *info, void *context)
             continue;
         if (!LOAD(&crash_state->error)) {
             crash_state->fault_0 = (u64)number;
-            crash_state->fault_1 = *(u64 *)(info + 16);        /* siginfo_t.si_addr */
+            crash_state->fault_1 = faulting_address(info, context);
         }
         fail(crash_state, CRASHED);
         __builtin_longjmp((void **)&agent->jump_0, 1);

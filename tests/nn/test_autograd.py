@@ -116,6 +116,22 @@ def test_a_leaf_written_to_meanwhile_is_an_error(on_device):
         loss.backward()
 
 
+@pytest.mark.parametrize("make", [lambda x: x * 2, lambda x: Tensor.zeros(3), lambda x: x.detach().clone()])
+def test_a_gradient_through_a_write_that_was_computed_is_an_error(make):
+    """The history of what is written to ends when it is computed; the gradient would be silently missing."""
+    x, v = Tensor([1.0, 2.0, 3.0], requires_grad=True), Tensor([1.0, 1.0, 1.0], requires_grad=True)
+    z = make(x)
+    z[1:] = x[1:] * 5
+    (z * v).sum().backward()
+    assert x.grad.tolist()[1:] == [5, 5]
+    z.realize()
+    for differentiate in (lambda loss: loss.backward(), lambda loss: loss.gradient(v)):
+        with pytest.raises(RuntimeError, match="written to and then computed.* detach"):
+            differentiate((z * v).sum())
+    z.assign(z.detach() + 1).realize()                      # data by now
+    assert (z * v).sum().gradient(v)[0].tolist() == z.tolist()
+
+
 def test_histories_end_with_their_tensors():
     """Computing in every step keeps nothing of the steps before alive."""
     w, x = Tensor(filled(4, 3), requires_grad=True), Tensor(filled(2, 4))

@@ -15,6 +15,7 @@ class Autograd:
         materialize_grads: zeros for a target that this tensor does not depend on, else that is a
         RuntimeError.
         """
+        history.forbid_cut(self.node)
         nodes = [target.node for target in targets]
         found = grad.gradient(self.node, self._cotangent(gradient, "gradient"), nodes)
         for number, (target, node) in enumerate(zip(targets, found, strict=True)):
@@ -33,6 +34,7 @@ class Autograd:
         with requires_grad=False. create_graph: the gradients can be differentiated again. Graphs are always
         retained.
         """
+        history.forbid_cut(self.node)
         leaves = self._leaves_below()
         if not leaves:
             raise RuntimeError(f"backward: {self!r} depends on no leaf that could take a gradient; make one "

@@ -104,7 +104,10 @@ class Core:
         """Take the computed value. Where gradients may need it, the way to what it came from stays open."""
         lazy, self._node = self._node, node
         if lazy is not node and node.dtype.is_float:
-            if id(self) in leaves or history.depends_on(lazy, _tracked()):
+            if lazy.op is ops.ASSIGN:
+                if self._requires_grad is None and history.depends_on(lazy, _tracked()):
+                    history.cut_off(node)
+            elif id(self) in leaves or history.depends_on(lazy, _tracked()):
                 history.remember(lazy, node)
 
     @node.setter

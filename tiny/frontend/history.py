@@ -3,7 +3,7 @@
 Computing a tensor puts a BUFFER in the place of its graph. A gradient asked for later has to pass from the
 buffer to that graph: `origin` gives it. It is kept for leaves, whose graph is small (a random number, a
 constant), and for results that depend on a tensor with requires_grad=True; not for what was written to, whose
-history would have no end.
+history would have no end. That it was cut off is kept instead, so that nobody misses a gradient silently.
 """
 import weakref
 from collections.abc import Iterable
@@ -14,6 +14,8 @@ from tiny.ir.node import Node
 # buffer -> (op, dtype, src, arg) of the node it was computed from. Not that node: `realize` remembers which
 # buffer has a node's value as long as the node lives, so each would keep the other alive for ever.
 _origins: "weakref.WeakKeyDictionary[Node, tuple]" = weakref.WeakKeyDictionary()
+
+_cut: "weakref.WeakSet[Node]" = weakref.WeakSet()           # buffers of what was written to and has a history
 
 # gradients do not pass these, though they have floating results: steps, bits, and what was cut off on purpose
 STOPS = frozenset((ops.DETACH, ops.TRUNC, ops.BITCAST))
@@ -29,6 +31,20 @@ def remember(lazy: Node, held: Node) -> None:
     """`held` is the buffer with the value of `lazy`."""
     if held.op is ops.BUFFER and lazy.op is not ops.BUFFER and lazy.op is not ops.ASSIGN:
         _origins[held] = (lazy.op, lazy.dtype, lazy.src, lazy.arg)
+
+
+def cut_off(held: Node) -> None:
+    """`held` has the value of something written to that a gradient would have to pass."""
+    if held.op is ops.BUFFER:
+        _cut.add(held)
+
+
+def forbid_cut(root: Node) -> None:
+    """RuntimeError where a gradient of root would have to pass what `cut_off` was told."""
+    if _cut and not _cut.isdisjoint(reachable(root)):
+        raise RuntimeError("backward: the result depends on a tensor that was written to and then computed: "
+                           "the way back through the write is gone. Call backward() before reading it, "
+                           "or write values to it that are detached with .detach()")
 
 
 def differentiable_sources(node: Node) -> tuple[Node, ...]:

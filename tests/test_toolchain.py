@@ -216,6 +216,16 @@ def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, capfd):
     assert capfd.readouterr().err.count("cannot be written") == 1
 
 
+def test_a_full_disk_is_said_once_and_compiled_elsewhere(tmp_path, capfd, monkeypatch):
+    def full(path):
+        return os.statvfs_result((4096, 4096, 1000, 0, 0, 10, 10, 10, 0, 255))
+    monkeypatch.setattr(os, "statvfs", full)
+    cache = Cache(str(tmp_path / "cache"))
+    for _ in range(2):
+        assert compile_objects([kernel("a")], find_compiler(), FLAGS, cache)
+    assert capfd.readouterr().err.count("No space left on device") == 1
+
+
 def test_what_killed_processes_left_is_cleared_away(cache):
     folder = cache.work_folder()
     old, new = os.path.join(folder, "tiny-old"), os.path.join(folder, "tiny-new")

@@ -1,4 +1,5 @@
 """A content-addressed cache on disk that is safe between processes."""
+import errno
 import hashlib
 import itertools
 import os
@@ -10,6 +11,7 @@ MAGIC = b"tiny1\n"
 KEY_BYTES = 20
 CHECKSUM_BYTES = 16
 STALE_S = 3600
+LEAST_FREE_BYTES = 4 << 20                          # on the disk, for the compiler's files and the entries
 DATA, SHARED = b"d", b"s"                           # what follows: the data, or the key of the entry with it
 
 
@@ -74,6 +76,10 @@ class Cache:
             self._give_up(error)
             return None
         if not os.access(folder, os.W_OK):
+            return None
+        disk = os.statvfs(folder)
+        if disk.f_bavail * disk.f_frsize < LEAST_FREE_BYTES:    # the compiler writes there, too
+            self._give_up(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
             return None
         if not self._cleared:
             self._cleared = True

@@ -169,7 +169,7 @@ def _read_card(provider: io.Provider, node: int) -> Card | None:
     return Card(node, gpu_id, provider.read_text(f"{folder}/name").strip(),
                 (version // 10000, version // 100 % 100, version % 100), properties,
                 sum(bank["size_in_bytes"] for bank in local),
-                any(bank["heap_type"] == kfd.HSA_MEM_HEAP_TYPE_FB_PUBLIC for bank in local))
+                all(bank["heap_type"] == kfd.HSA_MEM_HEAP_TYPE_FB_PUBLIC for bank in local))
 
 
 def _numbers(text: str) -> dict[str, int]:

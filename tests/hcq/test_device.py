@@ -17,6 +17,15 @@ def test_a_device_is_opened_once(cpu):
     assert device.canonical("cpu:0") == "CPU" and device.canonical("CPU:2") == "CPU:2"
 
 
+def test_what_is_no_device_name_is_an_error():
+    for name in ("CPU:x", "CPU:-1", "CPU:1:2", "CPU: 1"):
+        with pytest.raises(DeviceUnavailable, match=f"device {name}: behind the colon stands"):
+            device.canonical(name)
+    with pytest.raises(TypeError, match="'AMD:1', not by 3"):
+        device.canonical(3)
+    assert device.canonical("CPU:gfx1201") == "CPU"
+
+
 def test_a_second_device_of_a_kind_has_its_own_queue(cpu, programs):
     other = device.open("CPU:1")
     assert other is not cpu and other.name == "CPU:1" and other.target.arch == cpu.target.arch

@@ -7,6 +7,7 @@ import abc
 import difflib
 import importlib
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -159,12 +160,18 @@ def register(kind: DeviceKind) -> None:
 def canonical(name: str | None = None) -> str:
     """The one spelling of a device's name, by default of the selected device: CPU, AMD:1.
 
-    DeviceUnavailable, with what there is and the nearest name, if no such kind is known or built.
+    DeviceUnavailable, with what there is and the nearest name, if no such kind is known or built; TypeError
+    for what is no name.
     """
     asked = config.current().device_name if name is None else name
+    if not isinstance(asked, str):
+        raise TypeError(f"a device is named by a string such as 'CPU' or 'AMD:1', not by {asked!r}")
     kind, _, rest = asked.strip().upper().partition(":")
     if kind not in _kinds:
         raise DeviceUnavailable(_unknown(asked, kind))
+    if rest and not re.fullmatch(r"\d+|[A-Z]+_?\d\w*", rest):
+        raise DeviceUnavailable(f"device {asked}: behind the colon stands the card's number or architecture: "
+                                "AMD:1, AMD:gfx1201")
     return kind if not rest.isdigit() or int(rest) == 0 else f"{kind}:{int(rest)}"
 
 

@@ -14,7 +14,7 @@ from tiny.ir.integer import evaluate as number
 from tiny.ir.node import Node, toposort
 from tiny.ir.text import print_graph
 from tiny.realize.program import pointer_types, variables_in
-from tiny.render import c
+from tiny.render import c, c_prelude
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower
 from tiny.schedule.kernel import Kernel
@@ -48,7 +48,7 @@ def source_of(name: str, kernel: Kernel, schedule: Schedule, pointers: int) -> t
     lowered = lower(kernel, schedule, decompose)
     variables = sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg)
     text = c.render(name, lowered.instructions, pointer_types(kernel, pointers), variables)
-    return Source(name, text, c.PRELUDE), variables, lowered.groups
+    return Source(name, text, c_prelude.PRELUDE), variables, lowered.groups
 
 
 def run_plan(plan: Plan, leaves: Sequence[Node], roots: Sequence[Node], choose: Choose) -> list[np.ndarray]:

@@ -17,10 +17,19 @@ from tiny.render.c import CDialect, element
 PRELUDE = """\
 typedef signed char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long u64;
-typedef _Float16 f16; typedef float f32; typedef double f64;
+typedef float f32; typedef double f64;
 #define FMA_f32(a, b, c) __builtin_fmaf(a, b, c)
 #define FMA_f64(a, b, c) __builtin_fma(a, b, c)
-#define FMA_vector(a, b, c) __builtin_elementwise_fma(a, b, c)
+#define SQRT_f32(a) __builtin_sqrtf(a)
+#define SQRT_f64(a) __builtin_sqrt(a)
+#define TRUNC_f32(a) __builtin_truncf(a)
+#define TRUNC_f64(a) __builtin_trunc(a)
+#define f32_of_f16(x) ((f32)((union { u16 a; _Float16 b; }){ .a = (x) }).b)
+#define f16_of_f32(x) (((union { _Float16 a; u16 b; }){ .a = (_Float16)(x) }).b)
+#define VECTOR_fma 1
+#define VECTOR_sqrt 1
+#define VECTOR_trunc 1
+#define VECTOR_half 1
 """
 
 

@@ -8,6 +8,7 @@ Vectors use GCC's vector extension; what only clang has is guarded. A vector of 
 vector of 0 and -1 whose lanes are as wide as what was compared.
 """
 import math
+import struct
 from collections.abc import Sequence
 
 from tiny.ir import ops
@@ -20,30 +21,11 @@ _BINARY = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.FDIV: "/", ops.IDIV: "/
            ops.OR: "|", ops.XOR: "^", ops.SHL: "<<", ops.SHR: ">>"}
 _COMPARE = {ops.LT: "<", ops.EQ: "==", ops.NE: "!="}
 
-PRELUDE = """\
-typedef signed char i8; typedef short i16; typedef int i32; typedef long i64;
-typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long u64;
-typedef _Float16 f16; typedef float f32; typedef double f64;
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-#define FMA_f32(a, b, c) __builtin_fmaf(a, b, c)
-#define FMA_f64(a, b, c) __builtin_fma(a, b, c)
-#else
-#define FMA_f32(a, b, c) ((a) * (b) + (c))
-#define FMA_f64(a, b, c) ((a) * (b) + (c))
-#endif
-#if defined(__clang__) && defined(__FMA__)
-#define FMA_vector(a, b, c) __builtin_elementwise_fma(a, b, c)
-#else
-#define FMA_vector(a, b, c) ((a) * (b) + (c))
-#endif
-"""
-
-
 def element(dtype: DType) -> str:
     """C's name for an element in memory; bfloat16 and fp8 are held as the integer of their bits."""
     if dtype is dtypes.bool or dtype in dtypes.fp8s:
         return "u8"
-    return "u16" if dtype is dtypes.bfloat16 else f"{dtype.kind}{dtype.bits}"
+    return "u16" if dtype in (dtypes.bfloat16, dtypes.float16) else f"{dtype.kind}{dtype.bits}"
 
 
 class CDialect:
@@ -112,6 +94,8 @@ class CDialect:
             return "1" if value else "0"
         if dtype is dtypes.index:
             return f"{value}" if fits_32_bits(value) and value > -(2**31) else f"{value}L"
+        if dtype is dtypes.float16:
+            return f"((u16){int.from_bytes(struct.pack('<e', value), 'little'):#x})"
         if dtype.kind == "f":
             suffix = "f" if dtype is dtypes.float32 else ""
             if math.isnan(value):
@@ -120,9 +104,7 @@ class CDialect:
                 text = f"{'-' if value < 0 else ''}__builtin_inf{suffix}()"
             else:
                 text = value.hex() + suffix
-            return (
-                f"(f16)({text})" if dtype is dtypes.float16 else f"({text})" if text.startswith("-") else text
-            )
+            return f"({text})" if text.startswith("-") else text
         if dtype.kind == "u":
             return f"(({element(dtype)}){value}UL)"
         return (
@@ -218,6 +200,8 @@ class CDialect:
 
     def cast(self, node: Node) -> str:
         (source,) = node.src
+        if dtypes.float16 in (node.dtype, source.dtype) and node.dtype is not source.dtype:
+            return self.half(node)
         if not node.shape:
             return (
                 f"({self.ref(source)}) != 0"
@@ -243,25 +227,55 @@ class CDialect:
         return f"({self.type(node)})(-{self.ref(node.src[0])})"
 
     def fused_multiply_add(self, node: Node) -> str:
-        if not node.shape:
-            return f"FMA_{self.kind(node)}({', '.join(self.ref(s) for s in node.src)})"
-        return f"FMA_vector({', '.join(self.spread(s, node) for s in node.src)})"
+        return self.function(node, "fma", "abc")
 
-    def function(self, node: Node) -> str:
-        """SQRT or TRUNC: a builtin, lane by lane where the compiler has none for vectors."""
-        word = {ops.SQRT: "sqrt", ops.TRUNC: "trunc"}[node.op]
-        suffix = "f" if node.dtype is dtypes.float32 else ""
+    def square_root(self, node: Node) -> str:
+        return self.function(node, "sqrt", "a")
+
+    def truncate(self, node: Node) -> str:
+        return self.function(node, "trunc", "a")
+
+    def function(self, node: Node, word: str, parameters: str) -> str:
+        """Of a scalar a macro; of vectors a builtin of clang, or lane by lane, which gcc makes one
+        instruction.
+        """
+        scalar = f"{word.upper()}_{self.kind(node)}"
+        operands = ", ".join(self.spread(s, node) if node.shape else self.ref(s) for s in node.src)
         if not node.shape:
-            return f"__builtin_{word}{suffix}({self.ref(node.src[0])})"
-        kind, lanes = self.type(node), node.shape[0]
-        self.helpers[f"{word}_{kind}"] = (
-            f"#ifndef {word}_{kind}\n#ifdef __clang__\n#define {word}_{kind}(x) "
-            f"__builtin_elementwise_{word}(x)\n"
-            f"#else\n#define {word}_{kind} {word}_{kind}\nstatic inline {kind} {word}_{kind}({kind} x) {{\n"
-            f"  for (int i = 0; i < {lanes}; i++) x[i] = __builtin_{word}{suffix}(x[i]);\n"
-            "  return x;\n}\n#endif\n#endif"
-        )
-        return f"{word}_{kind}({self.ref(node.src[0])})"
+            return f"{scalar}({operands})"
+        vector = self.type(node)
+        name = f"{word}_{vector}"
+        self.helper(name, f"VECTOR_{word}", f"{name} __builtin_elementwise_{word}", vector,
+                    [(vector, letter) for letter in parameters], scalar)
+        return f"{name}({operands})"
+
+    def half(self, node: Node) -> str:
+        """A CAST from float16, which is held as its bits, to float32, or back."""
+        (source,) = node.src
+        narrow = node.dtype is dtypes.float16
+        scalar = "f16_of_f32" if narrow else "f32_of_f16"
+        if not node.shape:
+            return f"{scalar}({self.ref(source)})"
+        lanes, result = node.shape[0], self.type(node)
+        name = f"{scalar}x{lanes}"
+        halves = f"_Float16 __attribute__((vector_size({2 * lanes})))"
+        convert = f"(a), {halves}" if narrow else f"({halves})(a), {result}"
+        self.helper(name, "VECTOR_half", f"{name}(a) ({result})__builtin_convertvector({convert})", result,
+                    [(self.type(source), "a")], scalar)
+        return f"{name}({self.ref(source)})"
+
+    def helper(
+        self, name: str, condition: str, macro: str, result: str, parameters: list, scalar: str
+    ) -> None:
+        """Define a function of vectors: a macro where the condition holds, else lane by lane."""
+        declared = ", ".join(f"{kind} {letter}" for kind, letter in parameters)
+        lanes = ", ".join(f"{letter}[i]" for _, letter in parameters)
+        count = "(int)(sizeof(r) / sizeof(r[0]))"
+        self.helpers[name] = (
+            f"#ifndef HAVE_{name}\n#define HAVE_{name}\n#if {condition}\n#define {macro}\n#else\n"
+            f"static inline {result} {name}({declared}) {{\n  {result} r;\n"
+            f"  for (int i = 0; i < {count}; i++) r[i] = {scalar}({lanes});\n  return r;\n}}\n"
+            "#endif\n#endif")
 
     def extreme(self, node: Node) -> str:
         """MAX and MIN of integers, as positions need them."""
@@ -315,6 +329,8 @@ class CDialect:
                 self.mask_bits[node] = 8
                 text = f"({self.vector('i8', lanes)})({text} != 0)"
                 zero = f"({self.vector('i8', lanes)}){{0}}"
+            elif gate:
+                text = f"({self.vector(kind, lanes)})({text})"
         return f"{self.ref(gate[0])} ? {text} : {zero}" if gate else text
 
     def read(self, node: Node) -> str:
@@ -417,8 +433,8 @@ _METHODS: dict[Op, object] = {
     ops.BITCAST: CDialect.bitcast,
     ops.NEG: CDialect.negate,
     ops.FMA: CDialect.fused_multiply_add,
-    ops.SQRT: CDialect.function,
-    ops.TRUNC: CDialect.function,
+    ops.SQRT: CDialect.square_root,
+    ops.TRUNC: CDialect.truncate,
     ops.MAX: CDialect.extreme,
     ops.MIN: CDialect.extreme,
     ops.LANES: CDialect.lanes,

@@ -3,7 +3,7 @@ a new device may bring one."""
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tiny.render import amdgcn, c
+from tiny.render import amdgcn, c, c_prelude
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +36,5 @@ def named(name: str) -> Dialect:
     return _dialects[name]
 
 
-register(Dialect("c", c.render, c.PRELUDE))
+register(Dialect("c", c.render, c_prelude.PRELUDE))
 register(Dialect("amdgcn", amdgcn.render, amdgcn.PRELUDE))

@@ -11,7 +11,7 @@ all.
 """
 import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tiny.hcq.layout import Field, LayoutError, Packet
@@ -121,6 +121,10 @@ class Template:
         Returns the point its timeline will reach.
         """
         return self.device.submit(self, values)
+
+    def packets(self) -> Iterator[Packet]:
+        """The commands, with the values submitted last; nothing where the device's are not declared."""
+        return iter(()) if self.device.packets is None else self.device.packets.stream(self.image)
 
     def fill(self, values: Sequence[int]) -> None:
         """Rewrite what changed since the last time; the caller holds the device's submission lock.

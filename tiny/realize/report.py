@@ -94,8 +94,8 @@ def disassembly(code: bytes, name: str) -> str:
 
 def submitted(template: Template) -> None:
     """The packets of a submission, with the values filled in."""
-    if level() >= 7 and template.device.packets is not None:
-        for packet in template.device.packets.stream(template.image):
+    if level() >= 7:
+        for packet in template.packets():
             _say(f"packet {packet}")
 
 

@@ -173,6 +173,16 @@ def test_the_kernel_that_faults_is_named(card, objects, dispatches, monkeypatch)
     card.synchronize(queue.finish().submit())
 
 
+def test_a_template_shows_its_packets(card, objects):
+    queue = card.queue()
+    queue.execute(card.load(objects["add"], "add", 64), [Slot(0), 2, 3], 5)
+    queue.copy(0x5000, 0x6000, 77)
+    names = [type(packet).__name__ for packet in queue.finish().packets()]
+    launch = "KernelDispatch" if "Aql" in type(card.compute).__name__ else "DispatchDirect"
+    assert names.index(launch) < names.index("PollRegMem") < next(
+        number for number, name in enumerate(names) if name.startswith("CopyLinear"))
+
+
 def test_programs_and_their_code_go_with_the_last_reference(card, objects, dispatches):
     program = card.load(objects["add"], "add", 64)
     again = card.load(objects["add"], "add", 64)

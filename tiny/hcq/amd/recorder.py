@@ -6,7 +6,7 @@ inside the image are Slots of its base, which comes behind the values that `subm
 
 `pm4_recorder` and `aql_recorder` record the commands of the two kinds of compute queue.
 """
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tiny.hcq.amd import sdma
@@ -215,6 +215,13 @@ class AmdTemplate(Template):
     @property
     def slot_count(self) -> int:
         return self.values_needed
+
+    def packets(self) -> Iterator[Packet]:
+        """The compute queue's, then the copy queue's."""
+        generation = self.device.generation
+        yield from generation.packets.stream(memoryview(self.image)[:self.commands_bytes])
+        if self.copies is not None:
+            yield from generation.copy_packets.stream(self.copies.image)
 
     def fill_all(self, values: Sequence[int], base: int) -> None:
         """Fill in the values, and addresses for an image at `base`; the caller holds the device's lock."""

@@ -81,7 +81,7 @@ def _flat_text(flat: Sequence[Node]) -> str:
 
 def disassembly(code: bytes, name: str) -> str:
     """The machine code of one function, as llvm-objdump writes it; its size where there is no such tool."""
-    tool = next(filter(None, map(shutil.which, ("llvm-objdump", "llvm-objdump-22", "objdump"))), None)
+    tool = next(filter(None, map(shutil.which, ("llvm-objdump-22", "llvm-objdump", "objdump"))), None)
     if tool is None:
         return f"machine code of {name}: {len(code)} bytes; install llvm to see it"
     with tempfile.NamedTemporaryFile(suffix=".o") as file:

@@ -779,3 +779,13 @@ def test_replays_do_not_collect_memory():
         f(x)
     f(x).numpy()
     assert GlobalCounters.mem_used <= held + 64 * 1024
+
+
+def test_checked_mode_checks_the_indices_of_every_call():
+    """Checked mode: a captured function would read its indices while it is captured, and never again."""
+    f = TinyJit(lambda table, places: table[places])
+    with Context(CHECK=1):
+        for _ in range(4):
+            assert f(buffer([1, 2, 3]), buffer([2, 0], np.int32)).tolist() == [3, 1]
+        with pytest.raises(IndexError, match="the place 5 is outside axis 0 of size 3"):
+            f(buffer([1, 2, 3]), buffer([5, 0], np.int32))

@@ -9,6 +9,7 @@ Strict capture: what a replay could get wrong is part of what calls are told apa
 - Sizes bound to a Variable may differ from call to call; results have the sizes of their call.
 - Random numbers are drawn anew.
 - Reading a value inside is a JitError.
+- Checked mode (CHECK=1) reads indices to check them: nothing is captured then, every call is plain.
 """
 import functools
 from collections.abc import Callable
@@ -110,6 +111,8 @@ class TinyJit:
     def __call__(self, *args, **kwargs):
         if not enabled() or runtime.capturing.active() is not None:
             return self.fxn(*args, **kwargs)
+        if config.current().check:
+            return self._plain(args, kwargs)
         arguments = _Arguments(args, kwargs)
         key = arguments.key
         if key not in self.captured:

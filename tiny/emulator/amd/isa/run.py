@@ -3,15 +3,18 @@ answer.
 """
 
 import ctypes
+import functools
 import hashlib
 import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from tiny import config
 from tiny.emulator.amd.isa import interpreter
 from tiny.emulator.amd.isa.lower import UnsupportedError
-from tiny.emulator.amd.isa.memory import MemoryFault
+from tiny.emulator.amd.isa.memory import MemoryFault, Range
 from tiny.emulator.amd.isa.state import Dispatch, Group, Kernel, Wave, WaveHeader
 from tiny.emulator.amd.isa.translate import translate
 from tiny.hcq import io
@@ -118,25 +121,44 @@ def run(dispatch: Dispatch, threads: int = 1) -> None:
         return interpreter.run(dispatch)
     total = dispatch.groups[0] * dispatch.groups[1] * dispatch.groups[2]
     threads = max(1, min(threads, total))
-    parts = [
-        Part(dispatch, program, total * n // threads, total * (n + 1) // threads) for n in range(threads)
-    ]
-    workers = [threading.Thread(target=part.run) for part in parts[1:]]
-    for worker in workers:
-        worker.start()
+    rows = _rows(dispatch.memory.ranges())
+    ends = [total * n // threads for n in range(threads + 1)]
+    parts = [Part(dispatch, program, rows, *pair) for pair in zip(ends, ends[1:], strict=False)]
+    workers = [_pool().submit(part.run) for part in parts[1:]]
     parts[0].run()
     for worker in workers:
-        worker.join()
+        worker.result()
     for part in parts:
         if part.error is not None:
             raise part.error
     return None
 
 
-class Part:
-    """Some of a dispatch's workgroups, one after another in one thread."""
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads for the second and further parts of dispatches: starting one costs more than a kernel."""
+    return ThreadPoolExecutor(config.current().core_count, "emulated-gpu")
 
-    def __init__(self, dispatch: Dispatch, program: Program, first: int, last: int):
+
+def _rows(ranges: Sequence[Range]) -> np.ndarray:
+    """Mapped ranges as the C looks them up, uint64 (ranges, 4); made once for each list."""
+    global _last_rows
+    if _last_rows[0] is not ranges:
+        rows = [
+            (each.address, each.address + each.size, each.host - each.address & (1 << 64) - 1, each.writable)
+            for each in ranges
+        ]
+        _last_rows = ranges, np.array(rows or [(0, 0, 0, 0)], dtype=np.uint64)
+    return _last_rows[1]
+
+
+_last_rows: tuple[Sequence[Range] | None, np.ndarray] = (None, np.zeros((1, 4), np.uint64))
+
+
+class Part:
+    """Some of a dispatch's workgroups, one after another in one thread. rows: the memory they may reach."""
+
+    def __init__(self, dispatch: Dispatch, program: Program, rows: np.ndarray, first: int, last: int):
         kernel = dispatch.kernel
         self.dispatch, self.program = dispatch, program
         self.error: Exception | None = None
@@ -145,11 +167,7 @@ class Part:
         self._waves = aligned(dispatch.waves * self._wave_dwords)
         self._lds = np.zeros(max(kernel.lds_bytes, 16), dtype=np.uint8)
         self._scratch = np.full(max(dispatch.waves * lanes * kernel.scratch_bytes, 16), 0xA5, dtype=np.uint8)
-        rows = [
-            (each.address, each.address + each.size, each.host - each.address & (1 << 64) - 1, each.writable)
-            for each in dispatch.memory.ranges()
-        ]
-        self._ranges = np.array(rows or [(0, 0, 0, 0)], dtype=np.uint64)
+        self._ranges = rows
         self._run = self._filled(first, last)
 
     def _filled(self, first: int, last: int) -> np.ndarray:

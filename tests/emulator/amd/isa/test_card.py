@@ -8,7 +8,7 @@ import pytest
 from tests.emulator.amd.isa import compiled
 from tiny.emulator.amd.isa.memory import MemoryFault
 
-PROCESSORS = ["gfx1100", "gfx1201"]
+PROCESSORS = ["gfx1100", "gfx1201", "gfx942"]
 BOTH = pytest.mark.parametrize("translated", [False, True], ids=["interpreter", "translation"])
 EACH = pytest.mark.parametrize("processor", PROCESSORS)
 

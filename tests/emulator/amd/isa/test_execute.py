@@ -14,7 +14,7 @@ import pytest
 from tests.emulator.amd.isa import compiled
 
 ITEMS = 128
-PROCESSORS = ["gfx1100", "gfx1201"]
+PROCESSORS = ["gfx1100", "gfx1201", "gfx942"]
 SOURCE = (compiled.FOLDER / "corpus.c").read_text()
 FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16}
 INTEGER_RESULTS = re.compile(r"^(less|order|class|bits)_")

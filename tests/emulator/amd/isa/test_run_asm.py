@@ -35,10 +35,14 @@ def test_shows_each_instruction(source, capsys):
     assert "     8  v_lshlrev_b32_e32 v1, 2, v0" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("text, message", [
-    ("v_bogus v0", "invalid instruction"),
-    ("v_mov_b32 v0, 1\n s_sethalt 1", "s_sethalt"),
-    ("v_mov_b32 v0, 0\n v_mov_b32 v1, 0\n global_load_b32 v2, v[0:1], off", "read of 4 bytes at 0x0")])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("v_bogus v0", "invalid instruction"),
+        ("v_mov_b32 v0, 1\n s_sethalt 1", "s_sethalt"),
+        ("v_mov_b32 v0, 0\n v_mov_b32 v1, 0\n global_load_b32 v2, v[0:1], off", "read of 4 bytes at 0x0"),
+    ],
+)
 def test_says_what_is_wrong(tmp_path, capsys, text, message):
     path = tmp_path / "wrong.s"
     path.write_text(text)

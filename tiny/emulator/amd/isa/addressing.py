@@ -4,10 +4,10 @@ move.
 
 from typing import NamedTuple
 
-from tiny.emulator.amd.isa.decode import NULL, Instruction, Operand
+from tiny.emulator.amd.isa.decode import NOTHING, Instruction, Operand
 from tiny.emulator.amd.isa.expression import Value, cast, const, join
 from tiny.emulator.amd.isa.lower import UnsupportedError, raw
-from tiny.emulator.amd.isa.operands import flat_offset, signed
+from tiny.emulator.amd.isa.operands import flat_offset, scalar_offset
 from tiny.emulator.amd.isa.operations_memory import ACCESS, Access
 
 
@@ -54,7 +54,7 @@ def plan(instruction: Instruction) -> Plan:
 def _sum(vector: Operand, scalar: Operand) -> Value:
     total = const("u64", 0)
     for operand in (vector, scalar):
-        if operand.code != NULL:
+        if operand.code != NOTHING:
             part = join(raw(operand), raw(operand, 1)) if operand.count == 2 else cast(raw(operand), "u64")
             total = total + part
     return total
@@ -85,9 +85,8 @@ def scalar_plan(instruction: Instruction) -> ScalarPlan:
     if base.count != 2:
         raise UnsupportedError(f"{instruction.name}: buffer resources are decoded, but not executed")
     access = ACCESS[instruction.name]
-    field = instruction.words.fields["offset"]
-    address = join(raw(base), raw(base, 1)) + signed(instruction.get("offset"), field.width)
-    if soffset.code != NULL:
+    address = join(raw(base), raw(base, 1)) + scalar_offset(instruction)
+    if soffset.code != NOTHING:
         address = address + cast(raw(soffset), "u64")
     address = address & ~3 if access.element == "u32" else address
     return ScalarPlan(address, access, instruction.results[0].code)

@@ -1,6 +1,7 @@
 """`python -m tiny run-asm`: assemble a kernel, run it on the emulated card, print registers and memory.
 
-A file without `.amdhsa_kernel` is taken as the instructions of one kernel: a descriptor is written around them,
+A file without `.amdhsa_kernel` is taken as the instructions of one kernel: a descriptor is written around
+them,
 s_endpgm is added, and s[0:1] holds the address of an array of the buffers' addresses.
 """
 
@@ -40,7 +41,7 @@ s_endpgm
 {more}
 .end_amdhsa_kernel
 """
-ACCUMULATORS = ".amdhsa_accum_offset 128"                     # gfx942 divides its VGPRs at this one
+ACCUMULATORS = ".amdhsa_accum_offset 128"  # gfx942 divides its VGPRs at this one
 
 
 def assemble(text: str, processor: str, lds: int = 0, scratch: int = 0) -> code_object.Image:
@@ -51,12 +52,14 @@ def assemble(text: str, processor: str, lds: int = 0, scratch: int = 0) -> code_
     folder = config.current().cache_folder
     cache = Cache(folder) if folder else None
     flags = ["-x", "assembler-with-cpp", "--target=amdgcn-amd-amdhsa", f"-mcpu={processor}"]
-    data = compile_objects([Source("run-asm", text)], find_compiler(config.current().cc, cache), flags, cache)[0]
+    data = compile_objects(
+        [Source("run-asm", text)], find_compiler(config.current().cc, cache), flags, cache
+    )[0]
     return code_object.load(data, CODE_ADDRESS)
 
 
 def numbers(text: str) -> tuple[int, int, int]:
-    """"4,2" -> (4, 2, 1)"""
+    """ "4,2" -> (4, 2, 1)"""
     found = [int(part, 0) for part in text.split(",")]
     if not 1 <= len(found) <= 3 or min(found) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: one to three numbers, at least 1 each, as in 64 or 8,8")
@@ -70,10 +73,17 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--kernel", help="which kernel of the file; the first one by default")
     made.add_argument("--groups", type=numbers, default=(1, 1, 1), help="workgroups: x[,y[,z]]")
     made.add_argument("--size", type=numbers, default=(32, 1, 1), help="work items of a workgroup: x[,y[,z]]")
-    made.add_argument("--buffer", type=lambda text: int(text, 0), action="append", default=[],
-                      help="bytes of a buffer, whose dwords are 0, 1, 2, ...; repeat for more arguments")
+    made.add_argument(
+        "--buffer",
+        type=lambda text: int(text, 0),
+        action="append",
+        default=[],
+        help="bytes of a buffer, whose dwords are 0, 1, 2, ...; repeat for more arguments",
+    )
     made.add_argument("--lds", type=lambda text: int(text, 0), default=0, help="bytes of local memory")
-    made.add_argument("--scratch", type=lambda text: int(text, 0), default=0, help="bytes of scratch for a lane")
+    made.add_argument(
+        "--scratch", type=lambda text: int(text, 0), default=0, help="bytes of scratch for a lane"
+    )
     made.add_argument("--translate", action="store_true", help="run translated to C; registers are not shown")
     made.add_argument("--trace", action="store_true", help="print every instruction of the first wave")
     return made
@@ -100,8 +110,9 @@ def _run(image: code_object.Image, options: argparse.Namespace) -> int:
     for each in (*buffers, table):
         memory.map(each.ctypes.data, each.nbytes, each.ctypes.data)
     memory.map(image.address, len(code), code.ctypes.data, writable=False)
-    dispatch = Dispatch(image.kernel(name), memory, image.user_data(name, table.ctypes.data), options.groups,
-                        options.size)
+    dispatch = Dispatch(
+        image.kernel(name), memory, image.user_data(name, table.ctypes.data), options.groups, options.size
+    )
     if options.translate:
         run.run(dispatch)
     else:
@@ -116,8 +127,9 @@ def _interpret(dispatch: Dispatch, trace: bool) -> None:
     """Run the first workgroup's first wave with its registers shown, then all others."""
     groups = dispatch.groups
     for number in range(groups[0] * groups[1] * groups[2]):
-        group = Group(dispatch, (number % groups[0], number // groups[0] % groups[1],
-                                 number // groups[0] // groups[1]))
+        group = Group(
+            dispatch, (number % groups[0], number // groups[0] % groups[1], number // groups[0] // groups[1])
+        )
         stepper = interpreter.Interpreter(group)
         if number == 0 and trace:
             _traced(stepper)

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tiny.emulator.amd.isa import operations  # noqa: F401  (fills the table)
-from tiny.emulator.amd.isa.encoding import DPP8, DPP8_FI, DPP16, LITERAL, Dpp8, Dpp16
+from tiny.emulator.amd.isa.encoding import DPP8, DPP8_FI, DPP16, LITERAL, SDWA, Dpp8, Dpp16, Sdwa, SdwaCompare
 from tiny.emulator.amd.isa.operation import OPERATIONS, Operation, dwords
 from tiny.hcq.layout import Struct
 
 FROM_SCALAR = {"v_writelane_b32", "ds_permute_b32"}
 VGPR, VCC, NULL, M0, EXEC = 256, 106, 124, 125, 126
+NOTHING = -2  # code of an operand that is left out
+AGPR = VGPR + 256  # accumulation VGPRs follow the others, in codes and in a wave's registers
 INLINE_INTEGERS = range(128, 209)
 INLINE_FLOATS = range(240, 249)
 TRUTHS = {
@@ -40,6 +42,7 @@ class Operand(NamedTuple):
     and up VGPRs. token: its type in the signature.
 
     half     0 or 1 for 16 bits of a VGPR, where the encoding can say which; None where it cannot
+    extended  SDWA takes a byte or word of it and extends its sign
     value    the literal's 32 bits, or the number of an immediate (token simm, label, hwreg, ...)
     """
 
@@ -49,6 +52,7 @@ class Operand(NamedTuple):
     absolute: bool = False
     half: int | None = None
     value: int = 0
+    extended: bool = False
 
     @property
     def is_vgpr(self) -> bool:
@@ -80,6 +84,7 @@ class Instruction:
     dpp: Struct | None = None
     fetch_inactive: bool = False
     second: "Instruction | None" = None
+    sdwa: Struct | None = None
 
     @property
     def name(self) -> str:
@@ -192,7 +197,9 @@ class Reader:
         self._code, self._offset = code, offset
         self._literal: int | None = None
         self.dpp: Struct | None = None
+        self.sdwa: Struct | None = None
         self.fetch_inactive = False
+        self.long = size > 4
         self.signs = False  # bits, too, take sign modifiers: v_cndmask, v_mov
 
     def fail(self, text: str) -> DecodeError:
@@ -215,12 +222,19 @@ class Reader:
             self.size += 4
         return self._literal
 
-    def modifier_word(self, src0: int) -> int:
-        """The code of the first source after looking at DPP."""
+    def modifier_word(self, src0: int, compares: bool = False) -> int:
+        """The code of the first source after looking at DPP and SDWA."""
+        if self.long and self.family.name == "gfx9" and src0 in (DPP16, SDWA):
+            raise self.fail("DPP or SDWA in an instruction of 64 bits")
         if src0 == DPP16:
             self.dpp = self._word(Dpp16)
             self.fetch_inactive = bool(self.dpp.fetch_inactive)
-        elif src0 in (DPP8, DPP8_FI):
+            if self.fetch_inactive and self.family.name == "gfx9":
+                raise self.fail("reserved bits of the DPP word")
+        elif src0 == SDWA and self.family.name == "gfx9":
+            self.sdwa = self._word(SdwaCompare if compares else Sdwa)
+            return self.sdwa.src0 if self.sdwa.src0_scalar else VGPR + self.sdwa.src0
+        elif src0 in (DPP8, DPP8_FI) and self.family.name != "gfx9":
             self.dpp = self._word(Dpp8)
             self.fetch_inactive = src0 == DPP8_FI
         else:
@@ -238,6 +252,8 @@ class Reader:
     ) -> Operand:
         """An operand from a source field of 8 or 9 bits. short: an encoding that names halves by bit 7."""
         value = 0
+        if code == LITERAL and self.size > 4 and self.family.name == "gfx9" and self.long:
+            raise self.fail("a literal in an instruction of 64 bits")
         if code == LITERAL:
             value = self.literal()
         elif not (
@@ -301,4 +317,5 @@ class Reader:
             self.dpp,
             self.fetch_inactive,
             second,
+            self.sdwa,
         )

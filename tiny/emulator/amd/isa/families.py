@@ -1,6 +1,7 @@
 """The one place where a generation's instruction set is chosen."""
 
 from tiny.emulator.amd.isa.decode import Family
+from tiny.emulator.amd.isa.gfx9 import GFX9
 from tiny.emulator.amd.isa.gfx11 import GFX11
 from tiny.emulator.amd.isa.gfx12 import GFX12
 
@@ -15,6 +16,7 @@ MACHINES = {
     0x4A: ("gfx1151", GFX11),
     0x48: ("gfx1200", GFX12),
     0x4E: ("gfx1201", GFX12),
+    0x4C: ("gfx942", GFX9),
 }
 
 

@@ -160,11 +160,23 @@ def _hardware_register(value: int, instruction: Instruction) -> str:
     return f"hwreg({name})" if (offset, width) == (0, 32) else f"hwreg({name}, {offset}, {width})"
 
 
+# s_waitcnt: (name, (lowest bit, width) of its parts, the low one first); a counter at its highest is not
+# waited for
+COUNTERS = {
+    "gfx11": (("vmcnt", ((10, 6),)), ("expcnt", ((0, 3),)), ("lgkmcnt", ((4, 6),))),
+    "gfx9": (("vmcnt", ((0, 4), (14, 2))), ("expcnt", ((4, 3),)), ("lgkmcnt", ((8, 4),))),
+}
+COUNTERS["gfx12"] = COUNTERS["gfx11"]
+
+
 def _counts(value: int, instruction: Instruction) -> str:
-    """s_waitcnt of gfx11: vmcnt 15:10, lgkmcnt 9:4, expcnt 2:0; a counter at its highest is not waited
-    for.
-    """
-    found = [("vmcnt", value >> 10 & 63, 63), ("expcnt", value & 7, 7), ("lgkmcnt", value >> 4 & 63, 63)]
+    found = []
+    for name, parts in COUNTERS[instruction.family.name]:
+        count, width = 0, 0
+        for low, bits in parts:
+            count |= (value >> low & (1 << bits) - 1) << width
+            width += bits
+        found.append((name, count, (1 << width) - 1))
     shown = [f"{name}({count})" for name, count, highest in found if count != highest]
     return " ".join(shown or [f"{name}({count})" for name, count, _ in found])
 
@@ -200,7 +212,15 @@ def _named(names: tuple[str, ...], number: int, what: str) -> str:
     return names[number] if number < len(names) else f"/* invalid {what} value */"
 
 
+def _index_modes(value: int, instruction: Instruction) -> str:
+    if value > 15:
+        return hex(value)
+    names = ("SRC0", "SRC1", "SRC2", "DST")
+    return f"gpr_idx({','.join(name for n, name in enumerate(names) if value >> n & 1)})"
+
+
 _TEXTS = {
+    "gpr_idx": _index_modes,
     "simm": _hexadecimal,
     "uimm": _hexadecimal,
     "hex": _hexadecimal,

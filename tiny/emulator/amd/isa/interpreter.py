@@ -13,6 +13,7 @@ from tiny.emulator.amd.isa.evaluate import DTYPE, evaluate
 from tiny.emulator.amd.isa.expression import Value
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
 from tiny.emulator.amd.isa.lower import (
+    INDEX_MODE_SHIFT,
     PRIVATE_APERTURE,
     SHARED_APERTURE,
     Mode,
@@ -133,6 +134,8 @@ class Interpreter:
 
     def _mode(self, wave: Wave, instruction: Instruction) -> None:
         wave.memory[MODE] = changed_mode(int(wave.memory[MODE]), instruction)
+        if instruction.name == "s_set_gpr_idx_on":
+            apply_stores(wave, index_stores(instruction))
         Mode.from_bits(int(wave.memory[MODE]))
 
     def _register(self, wave: Wave, instruction: Instruction) -> None:
@@ -147,7 +150,7 @@ class Interpreter:
         value = int(self._values(wave, [raw(instruction.sources[1])])[0][0])
         if mask & ~0xFF and (value << low & mask & ~0xFF):
             raise UnsupportedError("bits of MODE beyond the float modes")
-        wave.memory[MODE] = (held & ~mask | value << low & mask) & 0xFF
+        wave.memory[MODE] = (held & ~mask | value << low & mask) & 0xFFF
 
     # -- memory ----------------------------------------------------------------------------------------------
     def _scalar_memory(self, wave: Wave, instruction: Instruction) -> None:
@@ -381,6 +384,14 @@ def branch_taken(wave: Wave, name: str) -> bool:
     return zero == (not condition.endswith("nz"))
 
 
+def index_stores(instruction: Instruction) -> list[Store]:
+    """What s_set_gpr_idx_on writes into M0: the index in the low byte, the mode in bits 15:12."""
+    m0 = instruction.family.m0
+    kept = Value("u32", "sgpr", m0) & 0xFFFF0F00
+    value = kept | raw(instruction.sources[0]) & 255 | (instruction.sources[1].value & 15) << 12
+    return [Store("sgpr", m0, value)]
+
+
 def check_barrier(instruction: Instruction) -> None:
     """UnsupportedError for a barrier other than the workgroup's, whose number is -1, source code 193."""
     if instruction.sources[0].code != WORKGROUP_BARRIER:
@@ -394,7 +405,14 @@ def hardware_register(instruction: Instruction) -> tuple[int, int, int]:
 
 
 def changed_mode(mode: int, instruction: Instruction) -> int:
-    """The float mode after s_round_mode or s_denorm_mode."""
+    """The mode after s_round_mode, s_denorm_mode or s_set_gpr_idx."""
+    if "gpr_idx" in instruction.name:
+        floats = mode & (1 << INDEX_MODE_SHIFT) - 1
+        return (
+            floats | (instruction.sources[-1].value & 15) << INDEX_MODE_SHIFT
+            if instruction.sources
+            else floats
+        )
     value = instruction.sources[0].value & 15
     return mode & 0xF0 | value if instruction.name == "s_round_mode" else mode & 0x0F | value << 4
 

@@ -46,7 +46,7 @@ def dpp_source(instruction: Instruction) -> tuple[Value, Value]:
         return row | (place - count & 15), exists
     if control in (0x140, 0x141):
         return here ^ (15 if control == 0x140 else 7), exists
-    if 0x150 <= control <= 0x15F and instruction.family.name != "gfx9":
+    if 0x150 <= control <= 0x15F:
         return row | count, exists
     if 0x160 <= control <= 0x16F and instruction.family.name != "gfx9":
         return here ^ count, exists

@@ -29,6 +29,7 @@ from tiny.emulator.amd.isa.lanes import gathered, lane_stores, moved
 from tiny.emulator.amd.isa.matrix import matrix_stores
 from tiny.emulator.amd.isa.operation import Operation, value_type
 from tiny.emulator.amd.isa.operations_integer import SATURATING
+from tiny.emulator.amd.isa.sdwa import placed, selected
 
 SHARED_APERTURE, PRIVATE_APERTURE = 1 << 48, 2 << 48
 _FLOAT_BITS = {
@@ -59,6 +60,9 @@ _FLOAT_BITS = {
 _UNFLUSHED = ("class", "v_cndmask", "v_mov")
 
 
+INDEX_MODE_SHIFT = 8  # where the interpreter's MODE word keeps the index mode, above the float modes
+
+
 class UnsupportedError(NotImplementedError):
     """An instruction, or a form of one, that is decoded but whose effect is not known here."""
 
@@ -66,12 +70,14 @@ class UnsupportedError(NotImplementedError):
 class Mode(NamedTuple):
     """The part of the MODE register that changes results. flush_*: (inputs, outputs) lose denormals.
 
+    index   gfx9: M0 is added to register numbers: bits 0 ... 2 of the sources, bit 3 of the destination
     Rounding is to nearest even; other modes are refused.
     """
 
     flush32: tuple[bool, bool] = (False, False)
     flush16_64: tuple[bool, bool] = (False, False)
     clamp_nan: bool = True
+    index: int = 0
 
     @classmethod
     def from_bits(cls, float_mode: int, clamp_nan: bool = True) -> "Mode":
@@ -80,8 +86,8 @@ class Mode(NamedTuple):
         """
         if float_mode & 15:
             raise UnsupportedError(f"FLOAT_MODE {float_mode:#x}: only rounding to nearest even is emulated")
-        single, double = float_mode >> 4 & 3, float_mode >> 6
-        return cls((not single & 2, not single & 1), (not double & 2, not double & 1), clamp_nan)
+        single, double, index = float_mode >> 4 & 3, float_mode >> 6 & 3, float_mode >> INDEX_MODE_SHIFT & 15
+        return cls((not single & 2, not single & 1), (not double & 2, not double & 1), clamp_nan, index)
 
     def flushed(self, value: Value, output: bool) -> Value:
         """A float without denormals, where the mode says so."""
@@ -149,7 +155,12 @@ def raw(operand: Operand, part: int = 0) -> Value:
     return scalar_word(operand.code + part)
 
 
-def fetch(instruction: Instruction, operand: Operand, kind: str, place: int = -1) -> Value:
+def indexed_register(instruction: Instruction, operand: Operand) -> Value:
+    """The number of a VGPR in index mode: M0's low byte more than the instruction says."""
+    return (leaf("u32", "sgpr", instruction.family.m0) & 255) + operand.register
+
+
+def fetch(instruction: Instruction, operand: Operand, kind: str, place: int = -1, index: int = 0) -> Value:
     """An operand as a value of that type, its sign modifiers applied. place: its number, for DPP."""
     width = WIDTH[kind]
     if operand.token in ("simm", "uimm"):
@@ -160,8 +171,14 @@ def fetch(instruction: Instruction, operand: Operand, kind: str, place: int = -1
         if width > 32:
             raise UnsupportedError("DPP on 64 bits")
         word = gathered(instruction, operand.register)
+    elif index >> max(place, 0) & 1 and place >= 0 and operand.is_vgpr:
+        if width > 32:
+            raise UnsupportedError("index mode on 64 bits")
+        word = leaf("u32", "vgpr_at", indexed_register(instruction, operand))
     else:
         word = raw(operand)
+    if instruction.sdwa is not None and place in (0, 1):
+        word = selected(word, instruction, place)
     if width == 64:
         value = join(word, raw(operand, 1))
     elif width == 16:
@@ -189,14 +206,22 @@ def is_float(value: Value) -> bool:
 
 
 # -- results -------------------------------------------------------------------------------------------------
+def output_modifiers(instruction: Instruction) -> tuple[int, int]:
+    """(omod, clamp)"""
+    sdwa = instruction.sdwa
+    if sdwa is not None:
+        return (sdwa.omod, sdwa.clamp) if "omod" in sdwa.fields else (0, 0)
+    return instruction.get("omod"), instruction.get("clamp")
+
+
 def modified(instruction: Instruction, value: Value, mode: Mode) -> Value:
     """Output modifiers: omod, then clamp."""
-    factor = instruction.get("omod")
+    factor, clamp = output_modifiers(instruction)
     if factor:
         if not is_float(value):
             raise UnsupportedError(f"omod on a result of type {value.kind}")
         value = value * (2.0, 4.0, 0.5)[factor - 1]
-    if instruction.get("clamp"):
+    if clamp:
         if not is_float(value):
             raise UnsupportedError(f"clamp on a result of type {value.kind}")
         zero = const(value.kind, 0.0)
@@ -215,17 +240,28 @@ def words_of(value: Value) -> list[Value]:
     return [cast(pattern, "u32")]
 
 
-def write(operand: Operand, value: Value, condition: Value | None) -> list[Store]:
+def write(instruction: Instruction, operand: Operand, value: Value, condition: Value | None) -> list[Store]:
     """Stores of a value into a destination; a 16-bit one keeps the other half of its VGPR."""
     if operand.token == "m":
         return [Store("mask", operand.code, value)]
     words = words_of(value)
     if operand.is_vgpr:
-        if WIDTH[value.kind] == 16:
-            old = leaf("u32", "vgpr", operand.register)
+        old = leaf("u32", "vgpr", operand.register)
+        if instruction.sdwa is not None:
+            words = [placed(words[0], old, instruction)]
+        elif WIDTH[value.kind] == 16 and not clears_upper(instruction):
             words = [old & 0xFFFF | words[0] << 16 if operand.half else old & 0xFFFF0000 | words[0]]
         return [Store("vgpr", operand.register + n, word, condition) for n, word in enumerate(words)]
     return [Store("sgpr", operand.code + n, word) for n, word in enumerate(words)]
+
+
+def clears_upper(instruction: Instruction) -> bool:
+    """Whether a 16-bit result clears the upper half: on gfx9 in all instructions that have a short form.
+
+    Source: LLVM's knowledge of what reads of the whole register may assume (GCNSubtarget,
+    zeroesHigh16BitsOfDest).
+    """
+    return instruction.family.name == "gfx9" and instruction.name in instruction.family.promoted
 
 
 IMPLICIT_RESULTS = {
@@ -252,7 +288,7 @@ def inputs(instruction: Instruction, operation: Operation, mode: Mode) -> list[V
             found.append(fetch(instruction, instruction.results[0], kind))
         else:
             place, operand = next(explicit)
-            found.append(fetch(instruction, operand, kind, place))
+            found.append(fetch(instruction, operand, kind, place, mode.index))
         if is_float(found[-1]) and flushing:
             found[-1] = mode.flushed(found[-1], output=False)
     return found
@@ -267,6 +303,8 @@ def lower(instruction: Instruction, mode: Mode) -> list[Store]:
         return _mixed(instruction, mode)
     if operation.kind == "lanes":
         return lane_stores(instruction, raw, Store)
+    if operation.kind == "packed move":
+        return _packed_move(instruction)
     if operation.kind == "matrix":
         return matrix_stores(instruction, Store)
     if operation.kind == "indirect" and "swaprel" not in operation.name:
@@ -294,11 +332,18 @@ def _plain(instruction: Instruction, operation: Operation, mode: Mode) -> list[S
             continue
         if is_float(value):
             value = mode.flushed(modified(instruction, value, mode), output=True)
-        elif token != "m" and not saturating and (instruction.get("clamp") or instruction.get("omod")):
+        elif token != "m" and not saturating and any(output_modifiers(instruction)):
             value = modified(instruction, value, mode)
         value = bits(value, value_type(token)) if token != "m" else value
-        stores += write(next(explicit), value, condition)
-    return stores
+        stores += write(instruction, next(explicit), value, condition)
+    return stores if not mode.index >> 3 else [_indexed(instruction, each) for each in stores]
+
+
+def _indexed(instruction: Instruction, store: Store) -> Store:
+    """The store in index mode with the destination's bit set."""
+    if store.where != "vgpr" or "+" in instruction.operation.sources or store.condition is not None:
+        raise UnsupportedError("this form in index mode")
+    return store._replace(where="vgpr_at", lane=indexed_register(instruction, instruction.results[0]))
 
 
 def _packed(instruction: Instruction, mode: Mode) -> list[Store]:
@@ -327,6 +372,16 @@ def _packed(instruction: Instruction, mode: Mode) -> list[Store]:
     register = instruction.results[0].register
     if width == 16:
         return [Store("vgpr", register, cast(words[0], "u32") | cast(words[1], "u32") << 16)]
+    return [Store("vgpr", register + n, word) for n, word in enumerate(words)]
+
+
+def _packed_move(instruction: Instruction) -> list[Store]:
+    """v_pk_mov_b32: op_sel says which register of each source goes to the two of the destination."""
+    register = instruction.results[0].register
+    chosen = instruction.get("op_sel")
+    words = [
+        packed_part(operand, "u32", 32, chosen >> n & 1) for n, operand in enumerate(instruction.sources)
+    ]
     return [Store("vgpr", register + n, word) for n, word in enumerate(words)]
 
 

@@ -11,16 +11,17 @@ to f32.
 from typing import NamedTuple
 
 from tiny.emulator.amd.isa.decode import Instruction
-from tiny.emulator.amd.isa.expression import Value, bits, cast, const, select
+from tiny.emulator.amd.isa.expression import Value, bits, cast, const, fma, select
 from tiny.emulator.amd.isa.lanes import lane, of_lane
 
 
 class Shape(NamedTuple):
-    """A matrix instruction whose D is 16 x 16.
+    """A matrix instruction.
 
     element   of A and B: f16 bf16 iu8 iu4     result  of C and D: f32 f16 bf16 i32
-    depth     products that make an element    split   lanes that share a row of A, depth / split elements each
-    row_step  rows between an element of a lane and its next   row_group  rows between lanes 16 apart
+    depth     products that make an element    split   lanes that share a row of A
+    row_step  rows from a lane's element to its next     row_group  rows between lanes 16 apart
+    side      rows and columns of D: 16 or 32
     packed    D has two 16-bit elements in a register, else one in the half that op_sel says
     """
 
@@ -31,6 +32,7 @@ class Shape(NamedTuple):
     row_step: int = 2
     row_group: int = 1
     packed: bool = False
+    side: int = 16
 
 
 GFX11 = {
@@ -58,12 +60,27 @@ GFX12 = {
     )
 }
 GFX12["v_wmma_i32_16x16x32_iu4"] = Shape("iu4", "i32", 32, 2, 1, 8)
-SHAPES = GFX11 | GFX12
-WIDTH = {"f16": 16, "bf16": 16, "iu8": 8, "iu4": 4}
+MFMA = {
+    f"v_mfma_{name}": shape
+    for name, shape in {
+        "f32_16x16x16_f16": Shape("f16", "f32", 16, 4),
+        "f32_16x16x16_bf16": Shape("bf16", "f32", 16, 4),
+        "f32_16x16x4_f32": Shape("f32", "f32", 4, 4),
+        "f32_32x32x8_f16": Shape("f16", "f32", 8, 2, side=32),
+        "f32_32x32x8_bf16": Shape("bf16", "f32", 8, 2, side=32),
+        "f32_32x32x2_f32": Shape("f32", "f32", 2, 2, side=32),
+        "i32_16x16x32_i8": Shape("i8", "i32", 32, 4),
+        "i32_32x32x16_i8": Shape("i8", "i32", 16, 2, side=32),
+    }.items()
+}
+SHAPES = GFX11 | GFX12 | MFMA
+WIDTH = {"f16": 16, "bf16": 16, "iu8": 8, "iu4": 4, "i8": 8, "f32": 32}
 
 
 def element(word: Value, place: int, kind: str, signed: bool) -> Value:
     """One element of a register, as f32 or i32."""
+    if kind == "f32":
+        return bits(word, "f32")
     width = WIDTH[kind]
     part = word >> width * place
     if kind == "f16":
@@ -77,22 +94,25 @@ def element(word: Value, place: int, kind: str, signed: bool) -> Value:
 def matrix_stores(instruction: Instruction, store) -> list:
     """The effects of a matrix instruction. NotImplementedError for modifiers whose meaning is not certain."""
     shape = SHAPES.get(instruction.operation.name)
-    if shape is None or instruction.get("clamp"):
-        raise NotImplementedError(f"{instruction.name}: this matrix instruction, or clamp with it")
+    modifiers = [name for name in ("clamp", "cbsz", "abid", "blgp") if instruction.get(name)]
+    if shape is None or modifiers:
+        raise NotImplementedError(
+            f"{instruction.name}: this matrix instruction, or {' '.join(modifiers)} with it"
+        )
     if shape.element[0] != "i" and (instruction.get("neg_lo") or instruction.get("neg_hi")):
         raise NotImplementedError(f"{instruction.name} with neg_lo or neg_hi")
     a, b, c = instruction.sources
-    group = lane() >> 4  # which of the lanes that share a column of D
-    right = _operands(instruction, b, shape, lane() & 15, 1)
+    group = lane() >> (4 if shape.side == 16 else 5)  # which of the lanes that share a column of D
+    right = _operands(instruction, b, shape, lane() & shape.side - 1, 1)
     elements = instruction.results[0].count * (2 if shape.packed else 1)
     totals = []
     for number in range(elements):
-        row = group * shape.row_group + shape.row_step * number
+        row = row_of(instruction, shape, group, number)
         left = _operands(instruction, a, shape, row, 0)
         place = (number // 2, number & 1) if shape.packed else (number, instruction.get("op_sel") >> 2 & 1)
         total = accumulator(c, *place, shape)
         for x, y in zip(left, right, strict=True):
-            total = total + x * y
+            total = fma(x, y, total) if shape.element == "f32" else total + x * y
         totals.append(total)
     first = instruction.results[0].register
     if shape.packed:
@@ -105,15 +125,25 @@ def matrix_stores(instruction: Instruction, store) -> list:
     return [store("vgpr", first + n, word) for n, word in enumerate(words)]
 
 
+def row_of(instruction: Instruction, shape: Shape, group: Value, number: int) -> Value:
+    """The row of D that element `number` of a lane is in. MFMA has four rows in turn in each group of
+    lanes.
+    """
+    if instruction.operation.name in MFMA:
+        groups = 64 // shape.side
+        return group * 4 + (number % 4 + number // 4 * 4 * groups)
+    return group * shape.row_group + shape.row_step * number
+
+
 def _operands(instruction: Instruction, operand, shape: Shape, index: Value, number: int) -> list[Value]:
-    """The `depth` elements of a row of A or a column of B: `split` lanes, 16 apart, hold them in turn."""
+    """The `depth` elements of a row of A or a column of B: `split` lanes, `side` apart, hold them in turn."""
     per_register = 32 // WIDTH[shape.element]
-    signed = bool(instruction.get("neg_lo") >> number & 1)
+    signed = shape.element == "i8" or bool(instruction.get("neg_lo") >> number & 1)
     found = []
     for k in range(shape.depth):
         part, within = divmod(k, shape.depth // shape.split)
         register, place = divmod(within, per_register)
-        word = of_lane(operand.register + register, index + 16 * part)
+        word = of_lane(operand.register + register, index + shape.side * part)
         found.append(element(word, place, shape.element, signed))
     return found
 

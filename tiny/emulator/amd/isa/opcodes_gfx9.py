@@ -10,9 +10,7 @@ from tiny.emulator.amd.isa.encoding import numbered
 PROMOTED = {"VOP1": 0x140, "VOP2": 0x100, "VOPC": 0}
 # without a VOP3 form
 SHORT_ONLY = frozenset("""
-    v_nop v_readfirstlane_b32 v_cvt_f64_i32 v_cvt_f64_f32 v_cvt_f64_u32 v_trunc_f64 v_ceil_f64 v_rndne_f64
-    v_floor_f64 v_rcp_f64 v_rsq_f64 v_sqrt_f64 v_frexp_mant_f64 v_fract_f64 v_clrexcp v_mov_b64 v_swap_b32
-    v_accvgpr_mov_b32 v_cvt_pk_f32_fp8 v_cvt_pk_f32_bf8 v_fmac_f64 v_fmamk_f32 v_fmaak_f32 v_madmk_f16
+    v_nop v_readfirstlane_b32 v_clrexcp v_swap_b32 v_accvgpr_mov_b32 v_fmamk_f32 v_fmaak_f32 v_madmk_f16
     v_madak_f16""".split())
 
 OPCODES = {
@@ -134,31 +132,53 @@ OPCODES = {
     0x3d v_xnor_b32"""),
     "VOP3": numbered("""
     0x1c2 v_mad_i32_i24  0x1c3 v_mad_u32_u24  0x1c4 v_cubeid_f32  0x1c5 v_cubesc_f32  0x1c6 v_cubetc_f32
-    0x1c7 v_cubema_f32  0x1c8 v_bfe_u32  0x1c9 v_bfe_i32  0x1ca v_bfi_b32  0x1cb v_fma_f32  0x1cd v_lerp_u8
-    0x1ce v_alignbit_b32  0x1cf v_alignbyte_b32  0x1d0 v_min3_f32  0x1d1 v_min3_i32  0x1d2 v_min3_u32
-    0x1d3 v_max3_f32  0x1d4 v_max3_i32  0x1d5 v_max3_u32  0x1d6 v_med3_f32  0x1d7 v_med3_i32
-    0x1d8 v_med3_u32  0x1d9 v_sad_u8  0x1da v_sad_hi_u8  0x1db v_sad_u16  0x1dc v_sad_u32
-    0x1dd v_cvt_pk_u8_f32  0x1de v_div_fixup_f32  0x1e0 v_div_scale_f32  0x1e2 v_div_fmas_f32
-    0x1e4 v_msad_u8  0x1ea v_mad_legacy_f16  0x1eb v_mad_legacy_u16  0x1ec v_mad_legacy_i16
+    0x1c7 v_cubema_f32  0x1c8 v_bfe_u32  0x1c9 v_bfe_i32  0x1ca v_bfi_b32  0x1cb v_fma_f32  0x1cc v_fma_f64
+    0x1cd v_lerp_u8  0x1ce v_alignbit_b32  0x1cf v_alignbyte_b32  0x1d0 v_min3_f32  0x1d1 v_min3_i32
+    0x1d2 v_min3_u32  0x1d3 v_max3_f32  0x1d4 v_max3_i32  0x1d5 v_max3_u32  0x1d6 v_med3_f32
+    0x1d7 v_med3_i32  0x1d8 v_med3_u32  0x1d9 v_sad_u8  0x1da v_sad_hi_u8  0x1db v_sad_u16  0x1dc v_sad_u32
+    0x1dd v_cvt_pk_u8_f32  0x1de v_div_fixup_f32  0x1df v_div_fixup_f64  0x1e0 v_div_scale_f32
+    0x1e1 v_div_scale_f64  0x1e2 v_div_fmas_f32  0x1e3 v_div_fmas_f64  0x1e4 v_msad_u8
+    0x1e5 v_qsad_pk_u16_u8  0x1e6 v_mqsad_pk_u16_u8  0x1e7 v_mqsad_u32_u8  0x1e8 v_mad_u64_u32
+    0x1e9 v_mad_i64_i32  0x1ea v_mad_legacy_f16  0x1eb v_mad_legacy_u16  0x1ec v_mad_legacy_i16
     0x1ed v_perm_b32  0x1ee v_fma_legacy_f16  0x1ef v_div_fixup_legacy_f16  0x1f0 v_cvt_pkaccum_u8_f32
     0x1f1 v_mad_u32_u16  0x1f2 v_mad_i32_i16  0x1f3 v_xad_u32  0x1f4 v_min3_f16  0x1f5 v_min3_i16
     0x1f6 v_min3_u16  0x1f7 v_max3_f16  0x1f8 v_max3_i16  0x1f9 v_max3_u16  0x1fa v_med3_f16
     0x1fb v_med3_i16  0x1fc v_med3_u16  0x1fd v_lshl_add_u32  0x1fe v_add_lshl_u32  0x1ff v_add3_u32
     0x200 v_lshl_or_b32  0x201 v_and_or_b32  0x202 v_or3_b32  0x203 v_mad_f16  0x204 v_mad_u16
-    0x205 v_mad_i16  0x206 v_fma_f16  0x207 v_div_fixup_f16  0x285 v_mul_lo_u32  0x286 v_mul_hi_u32
-    0x287 v_mul_hi_i32  0x288 v_ldexp_f32  0x289 v_readlane_b32  0x28a v_writelane_b32  0x28b v_bcnt_u32_b32
-    0x28c v_mbcnt_lo_u32_b32  0x28d v_mbcnt_hi_u32_b32  0x293 v_bfm_b32  0x294 v_cvt_pknorm_i16_f32
-    0x295 v_cvt_pknorm_u16_f32  0x296 v_cvt_pkrtz_f16_f32  0x297 v_cvt_pk_u16_u32  0x298 v_cvt_pk_i16_i32
-    0x299 v_cvt_pknorm_i16_f16  0x29a v_cvt_pknorm_u16_f16  0x29c v_add_i32  0x29d v_sub_i32
-    0x29e v_add_i16  0x29f v_sub_i16  0x2a0 v_pack_b32_f16  0x2a1 v_mul_legacy_f32  0x2a2 v_cvt_pk_fp8_f32
-    0x2a3 v_cvt_pk_bf8_f32  0x2a4 v_cvt_sr_fp8_f32  0x2a5 v_cvt_sr_bf8_f32  0x380 v_pk_mad_i16
-    0x381 v_pk_mul_lo_u16  0x382 v_pk_add_i16  0x383 v_pk_sub_i16  0x384 v_pk_lshlrev_b16
-    0x385 v_pk_lshrrev_b16  0x386 v_pk_ashrrev_i16  0x387 v_pk_max_i16  0x388 v_pk_min_i16
-    0x389 v_pk_mad_u16  0x38a v_pk_add_u16  0x38b v_pk_sub_u16  0x38c v_pk_max_u16  0x38d v_pk_min_u16
-    0x38e v_pk_fma_f16  0x38f v_pk_add_f16  0x390 v_pk_mul_f16  0x391 v_pk_min_f16  0x392 v_pk_max_f16
-    0x3a0 v_fma_mix_f32  0x3a1 v_fma_mixlo_f16  0x3a2 v_fma_mixhi_f16  0x3a3 v_dot2_f32_f16
-    0x3a6 v_dot2_i32_i16  0x3a7 v_dot2_u32_u16  0x3a8 v_dot4_i32_i8  0x3a9 v_dot4_u32_u8
-    0x3aa v_dot8_i32_i4  0x3ab v_dot8_u32_u4  0x3d8 v_accvgpr_read_b32  0x3d9 v_accvgpr_write_b32"""),
+    0x205 v_mad_i16  0x206 v_fma_f16  0x207 v_div_fixup_f16  0x208 v_lshl_add_u64  0x280 v_add_f64
+    0x281 v_mul_f64  0x282 v_min_f64  0x283 v_max_f64  0x284 v_ldexp_f64  0x285 v_mul_lo_u32
+    0x286 v_mul_hi_u32  0x287 v_mul_hi_i32  0x288 v_ldexp_f32  0x289 v_readlane_b32  0x28a v_writelane_b32
+    0x28b v_bcnt_u32_b32  0x28c v_mbcnt_lo_u32_b32  0x28d v_mbcnt_hi_u32_b32  0x28f v_lshlrev_b64
+    0x290 v_lshrrev_b64  0x291 v_ashrrev_i64  0x292 v_trig_preop_f64  0x293 v_bfm_b32
+    0x294 v_cvt_pknorm_i16_f32  0x295 v_cvt_pknorm_u16_f32  0x296 v_cvt_pkrtz_f16_f32
+    0x297 v_cvt_pk_u16_u32  0x298 v_cvt_pk_i16_i32  0x299 v_cvt_pknorm_i16_f16  0x29a v_cvt_pknorm_u16_f16
+    0x29c v_add_i32  0x29d v_sub_i32  0x29e v_add_i16  0x29f v_sub_i16  0x2a0 v_pack_b32_f16
+    0x2a1 v_mul_legacy_f32  0x2a2 v_cvt_pk_fp8_f32  0x2a3 v_cvt_pk_bf8_f32  0x2a4 v_cvt_sr_fp8_f32
+    0x2a5 v_cvt_sr_bf8_f32  0x380 v_pk_mad_i16  0x381 v_pk_mul_lo_u16  0x382 v_pk_add_i16
+    0x383 v_pk_sub_i16  0x384 v_pk_lshlrev_b16  0x385 v_pk_lshrrev_b16  0x386 v_pk_ashrrev_i16
+    0x387 v_pk_max_i16  0x388 v_pk_min_i16  0x389 v_pk_mad_u16  0x38a v_pk_add_u16  0x38b v_pk_sub_u16
+    0x38c v_pk_max_u16  0x38d v_pk_min_u16  0x38e v_pk_fma_f16  0x38f v_pk_add_f16  0x390 v_pk_mul_f16
+    0x391 v_pk_min_f16  0x392 v_pk_max_f16  0x3a0 v_fma_mix_f32  0x3a1 v_fma_mixlo_f16
+    0x3a2 v_fma_mixhi_f16  0x3a3 v_dot2_f32_f16  0x3a6 v_dot2_i32_i16  0x3a7 v_dot2_u32_u16
+    0x3a8 v_dot4_i32_i8  0x3a9 v_dot4_u32_u8  0x3aa v_dot8_i32_i4  0x3ab v_dot8_u32_u4  0x3b0 v_pk_fma_f32
+    0x3b1 v_pk_mul_f32  0x3b2 v_pk_add_f32  0x3b3 v_pk_mov_b32  0x3be v_mfma_f32_16x16x8_xf32
+    0x3bf v_mfma_f32_32x32x4_xf32  0x3c0 v_mfma_f32_32x32x1_2b_f32  0x3c1 v_mfma_f32_16x16x1_4b_f32
+    0x3c2 v_mfma_f32_4x4x1_16b_f32  0x3c4 v_mfma_f32_32x32x2_f32  0x3c5 v_mfma_f32_16x16x4_f32
+    0x3c8 v_mfma_f32_32x32x4_2b_f16  0x3c9 v_mfma_f32_16x16x4_4b_f16  0x3ca v_mfma_f32_4x4x4_16b_f16
+    0x3cc v_mfma_f32_32x32x8_f16  0x3cd v_mfma_f32_16x16x16_f16  0x3d0 v_mfma_i32_32x32x4_2b_i8
+    0x3d1 v_mfma_i32_16x16x4_4b_i8  0x3d2 v_mfma_i32_4x4x4_16b_i8  0x3d6 v_mfma_i32_32x32x16_i8
+    0x3d7 v_mfma_i32_16x16x32_i8  0x3d8 v_accvgpr_read_b32  0x3d9 v_accvgpr_write_b32
+    0x3dd v_mfma_f32_32x32x4_2b_bf16  0x3de v_mfma_f32_16x16x4_4b_bf16  0x3df v_mfma_f32_4x4x4_16b_bf16
+    0x3e0 v_mfma_f32_32x32x8_bf16  0x3e1 v_mfma_f32_16x16x16_bf16  0x3e2 v_smfmac_f32_16x16x32_f16
+    0x3e4 v_smfmac_f32_32x32x16_f16  0x3e6 v_smfmac_f32_16x16x32_bf16  0x3e8 v_smfmac_f32_32x32x16_bf16
+    0x3ea v_smfmac_i32_16x16x64_i8  0x3ec v_smfmac_i32_32x32x32_i8  0x3ee v_mfma_f64_16x16x4_f64
+    0x3ef v_mfma_f64_4x4x4_4b_f64  0x3f0 v_mfma_f32_16x16x32_bf8_bf8  0x3f1 v_mfma_f32_16x16x32_bf8_fp8
+    0x3f2 v_mfma_f32_16x16x32_fp8_bf8  0x3f3 v_mfma_f32_16x16x32_fp8_fp8  0x3f4 v_mfma_f32_32x32x16_bf8_bf8
+    0x3f5 v_mfma_f32_32x32x16_bf8_fp8  0x3f6 v_mfma_f32_32x32x16_fp8_bf8  0x3f7 v_mfma_f32_32x32x16_fp8_fp8
+    0x3f8 v_smfmac_f32_16x16x64_bf8_bf8  0x3f9 v_smfmac_f32_16x16x64_bf8_fp8
+    0x3fa v_smfmac_f32_16x16x64_fp8_bf8  0x3fb v_smfmac_f32_16x16x64_fp8_fp8
+    0x3fc v_smfmac_f32_32x32x32_bf8_bf8  0x3fd v_smfmac_f32_32x32x32_bf8_fp8
+    0x3fe v_smfmac_f32_32x32x32_fp8_bf8  0x3ff v_smfmac_f32_32x32x32_fp8_fp8"""),
     "VOP3P": numbered("""
     0x0 v_pk_mad_i16  0x1 v_pk_mul_lo_u16  0x2 v_pk_add_i16  0x3 v_pk_sub_i16  0x4 v_pk_lshlrev_b16
     0x5 v_pk_lshrrev_b16  0x6 v_pk_ashrrev_i16  0x7 v_pk_max_i16  0x8 v_pk_min_i16  0x9 v_pk_mad_u16

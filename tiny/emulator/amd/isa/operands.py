@@ -2,11 +2,13 @@
 the Instruction.
 """
 
-from tiny.emulator.amd.isa.decode import NULL, VCC, VGPR, Instruction, Operand, Reader
+from tiny.emulator.amd.isa.decode import AGPR, NOTHING, NULL, VCC, VGPR, Instruction, Operand, Reader
 from tiny.emulator.amd.isa.operation import OPERATIONS, Operation
+from tiny.emulator.amd.isa.sdwa import checked
 from tiny.hcq.layout import Struct
 
 IMMEDIATES = {
+    "gpr_idx",
     "simm",
     "uimm",
     "hex",
@@ -40,7 +42,7 @@ def scalar(reader: Reader, table: str, operation: Operation, words: Struct) -> I
     for token in operation.explicit_sources:
         if token[0] == "k":
             sources.append(Operand(255, token, value=reader.literal()))
-        elif token == "message":
+        elif token in IMMEDIATES:
             sources.append(immediate(token, codes.pop(0)))
         else:
             sources.append(reader.source(codes.pop(0), token))
@@ -71,17 +73,31 @@ def scalar_memory(reader: Reader, table: str, operation: Operation, words: Struc
             sources.append(immediate("number", words.sdata))
             continue
         sources.append(reader.scalar(words.sbase * 2, "u32x4" if token == "buffer" else "b64"))
-        sources.append(Operand(words.soffset, "b32"))
+        sources.append(Operand(NOTHING if words.soffset == NULL else words.soffset, "b32"))
+    return reader.made(table, operation, words, results, sources)
+
+
+def scalar_memory_gfx9(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
+    """SMEM of gfx9: imm and soffset_en say which of the constant and the SGPR are added."""
+    results = [reader.scalar(words.sdata, token) for token in operation.explicit_results]
+    sources = []
+    for token in operation.explicit_sources:
+        sources.append(reader.scalar(words.sbase * 2, "u32x4" if token == "buffer" else "b64"))
+        code = words.soffset if words.soffset_en else NOTHING if words.imm else words.offset & 127
+        sources.append(Operand(code, "b32"))
     return reader.made(table, operation, words, results, sources)
 
 
 # -- vector --------------------------------------------------------------------------------------------------
 def short_vector(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
     """VOP1, VOP2, VOPC: 8-bit destination, 9-bit first source, 8-bit second; lane masks are VCC."""
-    codes = [reader.modifier_word(words.src0)]
+    codes = [reader.modifier_word(words.src0, table == "VOPC")]
+    sdwa = reader.sdwa
+    if sdwa is not None and not checked(sdwa):
+        raise reader.fail(f"SDWA selections {sdwa!r}")
     if "vsrc1" in words.fields:
-        codes.append(VGPR + words.vsrc1)
-    dpp = reader.dpp
+        scalar_second = sdwa is not None and sdwa.src1_scalar
+        codes.append(words.vsrc1 if scalar_second else VGPR + words.vsrc1)
     reader.signs = operation.name in WITH_SIGNS
     sources, place = [], 0
     for token in operation.explicit_sources:
@@ -90,18 +106,28 @@ def short_vector(reader: Reader, table: str, operation: Operation, words: Struct
         elif token[0] == "k":
             sources.append(Operand(255, token, value=reader.literal()))
         else:
-            negate, absolute = dpp_modifiers(dpp, place)
-            sources.append(reader.source(codes[place], token, negate, absolute, short=True))
+            negate, absolute = dpp_modifiers(sdwa or reader.dpp, place)
+            operand = reader.source(codes[place], token, negate, absolute, short=True)
+            extended = sdwa is not None and bool(getattr(sdwa, f"src{place}_sext"))
+            sources.append(operand._replace(extended=extended))
             place += 1
     results = []
     for token in operation.explicit_results:
         code = VCC if token == "m" else words.vdst
+        if sdwa is not None and "sdst" in sdwa.fields and sdwa.has_sdst:
+            code = sdwa.sdst
         results.append(reader.result(code, token, short=True))
+    if operation.name == "v_accvgpr_mov_b32":
+        if not sources[0].is_vgpr:
+            raise reader.fail(f"{operation.name} reads a VGPR, not source code {sources[0].code}")
+        results, sources = (
+            [each._replace(code=each.code + 256) for each in some] for some in (results, sources)
+        )
     return reader.made(table, operation, words, results, sources)
 
 
 def dpp_modifiers(dpp: Struct | None, place: int) -> tuple[int, int]:
-    """(negate, absolute) that a DPP16 word gives to operand number `place`."""
+    """(negate, absolute) that a DPP16 or SDWA word gives to operand number `place`."""
     if dpp is None or place > 1 or "src0_neg" not in dpp.fields:
         return 0, 0
     return getattr(dpp, f"src{place}_neg"), getattr(dpp, f"src{place}_abs")
@@ -156,11 +182,29 @@ def vop3p(reader: Reader, table: str, operation: Operation, words: Struct) -> In
     return reader.made(table, operation, words, results, sources)
 
 
+def vop3p_or_matrix(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
+    """VOP3P of gfx9, where matrix instructions have a layout of their own, with accumulation VGPRs."""
+    if "acc_cd" not in words.fields:
+        return vop3p(reader, table, operation, words)
+    flags = (words.acc & 1, words.acc >> 1, words.acc_cd)
+    if operation.kind == "matrix move":
+        flags = (operation.name == "v_accvgpr_read_b32", 0, 0)
+    sources = []
+    for code, token, high in zip(
+        (words.src0, words.src1, words.src2), operation.explicit_sources, flags, strict=False
+    ):
+        operand = reader.source(code, token)
+        sources.append(operand._replace(code=code + 256) if high and operand.is_vgpr else operand)
+    into = operation.name == "v_accvgpr_write_b32" or operation.kind == "matrix" and words.acc_cd
+    results = [vgpr(words.vdst, token, into) for token in operation.explicit_results]
+    return reader.made(table, operation, words, results, sources)
+
+
 def whole(operation: Operation, token: str) -> str:
     """What an operand of a packed row takes: a register for two 16-bit halves, a pair for two of 32 bits."""
-    if operation.kind != "packed":
+    if not operation.kind.startswith("packed"):
         return token
-    return "b64" if token.endswith("32") else "b32"
+    return "u32x2" if token.endswith("32") else "b32"
 
 
 def vopd(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
@@ -189,8 +233,20 @@ def vopd(reader: Reader, table: str, operation: Operation, words: Struct) -> Ins
 
 
 # -- memory --------------------------------------------------------------------------------------------------
-def vgpr(register: int, token: str) -> Operand:
-    return Operand(VGPR + register, token)
+def vgpr(register: int, token: str, accumulation: int = 0) -> Operand:
+    return Operand((AGPR if accumulation else VGPR) + register, token)
+
+
+def accumulation(words: Struct) -> int:
+    """Whether the data of a memory instruction are accumulation VGPRs."""
+    return words.acc if "acc" in words.fields else 0
+
+
+def scalar_offset(instruction: Instruction) -> int:
+    """The constant part of a scalar load's address."""
+    if instruction.get("imm", 1):
+        return signed(instruction.get("offset"), instruction.words.fields["offset"].width)
+    return 0
 
 
 def flat_offset(instruction: Instruction) -> int:
@@ -202,15 +258,20 @@ def flat_offset(instruction: Instruction) -> int:
 
 def returns(words: Struct) -> int:
     """Whether an atomic gives back what was in memory."""
-    return words.th & 1 if "th" in words.fields else words.glc
+    name = next(name for name in ("th", "glc", "sc0") if name in words.fields)
+    return getattr(words, name) & 1
 
 
 def data_share(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
     """DS: an address VGPR and up to two data operands."""
+    if words.gds and reader.family.name == "gfx9":
+        raise reader.fail("reserved bits: this card has no GDS")
     data, sources = [words.data0, words.data1], []
     for token in operation.explicit_sources:
-        sources.append(vgpr(words.addr, "b32") if token == "address" else vgpr(data.pop(0), token))
-    results = [vgpr(words.vdst, token) for token in operation.explicit_results]
+        sources.append(
+            vgpr(words.addr, "b32") if token == "address" else vgpr(data.pop(0), token, accumulation(words))
+        )
+    results = [vgpr(words.vdst, token, accumulation(words)) for token in operation.explicit_results]
     return reader.made(table, operation, words, results, sources)
 
 
@@ -218,22 +279,23 @@ def flat(reader: Reader, table: str, operation: Operation, words: Struct) -> Ins
     """FLAT, GLOBAL, SCRATCH: sources are the vector address, the data, the scalar address; NULL stands for
     none.
     """
-    has_scalar = words.saddr not in (NULL, 0x7F) and table != "FLAT"
+    none = (0x7F,) if reader.family.name == "gfx9" else (NULL, 0x7F)
+    has_scalar = words.saddr not in none and table != "FLAT"
     sources = []
     for token in operation.explicit_sources:
         if token != "address":
-            sources.append(vgpr(words.data, token))
+            sources.append(vgpr(words.data, token, accumulation(words)))
         elif table == "SCRATCH":
-            sources.append(vgpr(words.addr, "b32") if words.sve else Operand(NULL, "b32"))
+            sources.append(vgpr(words.addr, "b32") if words.sve else Operand(NOTHING, "b32"))
         else:
             sources.append(vgpr(words.addr, "b32" if has_scalar else "b64"))
     if "address" in operation.sources:
         sources.append(
             reader.scalar(words.saddr, "b32" if table == "SCRATCH" else "b64")
             if has_scalar
-            else Operand(NULL, "b64")
+            else Operand(NOTHING, "b64")
         )
-    results = [vgpr(words.vdst, token) for token in operation.explicit_results]
+    results = [vgpr(words.vdst, token, accumulation(words)) for token in operation.explicit_results]
     if "atomic" in operation.name and not returns(words):
         results = []
     return reader.made(table, operation, words, results, sources)
@@ -243,20 +305,22 @@ def buffer(reader: Reader, table: str, operation: Operation, words: Struct) -> I
     """MUBUF: sources are the data (stores, atomics), index and offset VGPRs, the resource, the scalar
     offset.
     """
+    if "lds" in words.fields and words.lds:
+        raise reader.fail("reserved bits: a buffer load into LDS")
     sources = []
     for token in operation.explicit_sources:
         if token != "address":
-            sources.append(vgpr(words.vdata, token))
+            sources.append(vgpr(words.vdata, token, accumulation(words)))
     if operation.sources or operation.results:
         resource = words.rsrc if "rsrc" in words.fields else words.srsrc * 4
         both = words.offen and words.idxen
         vector = (
             vgpr(words.vaddr, "b64" if both else "b32")
             if words.offen or words.idxen
-            else Operand(NULL, "b32")
+            else Operand(NOTHING, "b32")
         )
         sources += [vector, reader.scalar(resource, "u32x4"), reader.source(words.soffset, "b32")]
-    results = [vgpr(words.vdata, token) for token in operation.explicit_results]
+    results = [vgpr(words.vdata, token, accumulation(words)) for token in operation.explicit_results]
     if "atomic" in operation.name and not returns(words):
         results = []
     return reader.made(table, operation, words, results, sources)

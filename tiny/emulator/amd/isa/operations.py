@@ -2,6 +2,7 @@
 
 from tiny.emulator.amd.isa import (  # noqa: F401
     operations_float,
+    operations_gfx9,
     operations_gfx12,
     operations_integer,
     operations_memory,

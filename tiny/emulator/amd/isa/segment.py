@@ -7,7 +7,7 @@ from tiny.emulator.amd.isa.expression import Value
 from tiny.emulator.amd.isa.lower import Store
 
 UNIFORM = {"sgpr", "scc", "exec"}
-LANE_WISE = {"vgpr", "mask", "exec_lanes"}
+LANE_WISE = {"vgpr", "vgpr_at", "mask", "exec_lanes"}
 EXEC = 126
 
 
@@ -24,12 +24,14 @@ class Segment:
         self._written: set[int] = set()
         self._masks: dict[int, str] = {}  # code of a mask -> this lane's bit
         self._uniform: dict[tuple, str] = {}
+        self._indexed: list[str] = []  # stores to registers that M0 chooses
         self._writer = Writer(self._leaf)
         self.empty = True
 
     def accepts(self, stores: list[Store]) -> bool:
         """Whether these read nothing that the loop so far would have to finish first."""
-        if EXEC in self._masks:
+        alone = any(uses_index(store) for store in stores)
+        if EXEC in self._masks or self._indexed or alone and not self.empty:
             return False
         return all(
             self._reads_well(value)
@@ -74,6 +76,9 @@ class Segment:
                     text = self._writer.temporary("u32", f"{texts[id(store.condition)]} ? {text} : {old}")
                 self._vectors[store.index] = text
                 self._written.add(store.index)
+            elif store.where == "vgpr_at":
+                place = f"V[{self._writer.expressions([store.lane])[0]} & 511][l]"
+                self._indexed.append(f"{place} = on ? {text} : {place};")
             else:
                 self._masks[store.index] = text
 
@@ -108,6 +113,8 @@ class Segment:
         if op in ("scc", "vccz", "execz", "exec", "first_lane"):
             kind = {"exec": "u64", "first_lane": "u32"}.get(op, "_Bool")
             return self._hoisted((op,), kind, uniform_leaf(value, self.wave_size, self._null))
+        if op == "vgpr_at":
+            return self._writer.temporary("u32", f"V[{self._writer.expressions([args[0]])[0]} & 511][l]")
         return self._across(value)
 
     def _across(self, value: Value) -> str | None:
@@ -150,6 +157,7 @@ class Segment:
         ]
         for register in sorted(self._written):
             lines.append(f"V[{register}][l] = on ? {self._vectors[register]} : V[{register}][l];")
+        lines += self._indexed
         lines += [f"o{code} |= (MASK)(on & {text}) << l;" for code, text in self._masks.items()]
         lines.append("}")
         for code in self._masks:
@@ -159,6 +167,25 @@ class Segment:
                     + (f" S[{code + 1}] = o{code} >> 32;" if self.wave_size == 64 else "")
                 )
         return [*lines, "}"]
+
+
+def uses_index(store: Store) -> bool:
+    """Whether a register whose number is computed is read or written."""
+    return store.where == "vgpr_at" or mentions(store.value, {"vgpr_at"})
+
+
+def mentions(value: Value, ops: set[str]) -> bool:
+    """Whether a leaf of those kinds occurs in a value."""
+    todo, seen = [value], set()
+    while todo:
+        each = todo.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if each.op in ops:
+            return True
+        todo += [part for part in each.args if isinstance(part, Value)]
+    return False
 
 
 def mask_text(code: int, wave_size: int) -> str:

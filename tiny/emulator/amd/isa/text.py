@@ -2,10 +2,20 @@
 be read.
 """
 
-from tiny.emulator.amd.isa.decode import INLINE_FLOATS, INLINE_INTEGERS, LITERAL, Instruction, Operand
+from tiny.emulator.amd.isa.decode import (
+    AGPR,
+    INLINE_FLOATS,
+    INLINE_INTEGERS,
+    LITERAL,
+    NOTHING,
+    Instruction,
+    Operand,
+)
 from tiny.emulator.amd.isa.immediates import immediate_text
-from tiny.emulator.amd.isa.operands import IMMEDIATES, flat_offset, signed
+from tiny.emulator.amd.isa.operands import IMMEDIATES, flat_offset, scalar_offset
 from tiny.emulator.amd.isa.operation import dwords
+from tiny.emulator.amd.isa.operations_memory import ACCESS
+from tiny.emulator.amd.isa.sdwa import sdwa_text
 
 FLOATS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0")
 SPECIAL = {
@@ -29,6 +39,11 @@ def registers(prefix: str, first: int, count: int) -> str:
 
 def scalar_register(code: int, count: int, m0: int = 125) -> str:
     """An SGPR or a special register by its code, 0 ... 127."""
+    if code == NOTHING:
+        return "null"
+    if m0 == 124 and code in range(102, 106):  # gfx9
+        name = "flat_scratch" if code < 104 else "xnack_mask"
+        return name if count == 2 else f"{name}_{'hi' if code & 1 else 'lo'}"
     if code == m0:
         return "m0"
     if code == 249 - m0:
@@ -80,7 +95,8 @@ def operand_text(operand: Operand, instruction: Instruction, wave_size: int) -> 
         return immediate_text(operand, instruction)
     count = wave_size // 32 if token == "m" else operand.count
     if operand.is_vgpr:
-        text = registers("v", operand.register, count)
+        high = operand.code >= AGPR
+        text = registers("a" if high else "v", operand.register - 256 * high, count)
         if token[1:] == "16" and operand.half is not None and instruction.family.true16_text:
             text += ".h" if operand.half else ".l"
     elif code == LITERAL:
@@ -91,6 +107,8 @@ def operand_text(operand: Operand, instruction: Instruction, wave_size: int) -> 
         text = SPECIAL[code]
     else:
         text = scalar_register(code, count, instruction.family.m0)
+    if operand.extended:
+        text = f"sext({text})"
     if operand.absolute:
         text = f"|{text}|"
     if operand.negate:
@@ -123,6 +141,8 @@ def _line(instruction: Instruction, name: str, wave_size: int) -> str:
 
 def _suffix(instruction: Instruction) -> str:
     dpp = instruction.dpp is not None
+    if instruction.sdwa is not None:
+        return "_sdwa"
     if instruction.encoding in ("VOP1", "VOP2", "VOPC"):
         if dpp:  # LLVM leaves it out for comparisons
             return "" if instruction.encoding == "VOPC" else "_dpp"
@@ -137,9 +157,15 @@ def _array(name: str, flags: int, count: int) -> str:
 
 
 def _modifiers(instruction: Instruction) -> str:
+    if instruction.sdwa is not None:
+        return sdwa_text(instruction)
+    if "acc_cd" in instruction.words.fields and instruction.operation.kind == "matrix":
+        return "".join(
+            f" {name}:{instruction.get(name)}" for name in ("cbsz", "abid", "blgp") if instruction.get(name)
+        )
     if instruction.encoding == "VOP3":
         return _vop3_modifiers(instruction) + _dpp_text(instruction)
-    if instruction.encoding == "VOP3P":
+    if instruction.encoding == "VOP3P" and instruction.operation.kind != "matrix move":
         return _vop3p_modifiers(instruction) + _dpp_text(instruction)
     return _dpp_text(instruction)
 
@@ -180,6 +206,14 @@ def _vop3p_modifiers(instruction: Instruction) -> str:
 
 
 _DPP_CONTROLS = {0x140: "row_mirror", 0x141: "row_half_mirror"}
+_DPP_GFX9 = {
+    0x130: "wave_shl:1",
+    0x134: "wave_rol:1",
+    0x138: "wave_shr:1",
+    0x13C: "wave_ror:1",
+    0x142: "row_bcast:15",
+    0x143: "row_bcast:31",
+} | {0x150 + n: f"row_newbcast:{n}" for n in range(16)}
 _DPP_RANGES = (
     (0x100, "row_shl"),
     (0x110, "row_shr"),
@@ -199,6 +233,8 @@ def _dpp_text(instruction: Instruction) -> str:
     control = dpp.dpp_ctrl
     if control < 256:
         text = f" quad_perm:[{','.join(str(control >> 2 * n & 3) for n in range(4))}]"
+    elif instruction.family.name == "gfx9" and control in _DPP_GFX9:
+        text = f" {_DPP_GFX9[control]}"
     else:
         text = " " + next(
             (f"{name}:{control & 15}" for base, name in _DPP_RANGES if control & ~15 == base),
@@ -209,6 +245,7 @@ def _dpp_text(instruction: Instruction) -> str:
 
 
 # -- memory --------------------------------------------------------------------------------------------------
+CACHE_BITS = ("glc", "slc", "dlc", "sc0", "nt", "sc1")
 SCOPES = ("", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS")
 LOAD_HINTS = ("", "LOAD_NT", "LOAD_HT", "LOAD_LU", "LOAD_NT_RT", "LOAD_RT_NT", "LOAD_NT_HT", "0x7")
 STORE_HINTS = (
@@ -235,7 +272,7 @@ ATOMIC_HINTS = (
 
 def _cache_flags(instruction: Instruction) -> str:
     if "th" not in instruction.words.fields:
-        return "".join(f" {name}" for name in ("glc", "slc", "dlc") if instruction.get(name))
+        return "".join(f" {name}" for name in CACHE_BITS if instruction.get(name))
     name = instruction.name
     hints = ATOMIC_HINTS if "atomic" in name else STORE_HINTS if "store" in name else LOAD_HINTS
     hint, scope = hints[instruction.get("th")], SCOPES[instruction.get("scope")]
@@ -248,17 +285,17 @@ def _scalar_memory(instruction: Instruction, wave_size: int) -> str:
         return instruction.name
     *first, base, soffset = (*instruction.results, *instruction.sources)
     width = instruction.words.fields["offset"].width
-    offset = signed(instruction.get("offset"), width)
+    offset = scalar_offset(instruction)
     texts = [operand_text(each, instruction, wave_size) for each in (*first, base)]
     shown = f"-{-offset:#x}" if offset < 0 else hex(offset)
     place = operand_text(soffset, instruction, wave_size)
     flags = _cache_flags(instruction)
-    if place == "null":
-        last = shown if offset or width > 21 else place
+    if soffset.code == NOTHING:
+        last = shown if offset or width > 21 or "imm" in instruction.words.fields else place
         return f"{instruction.name} {', '.join([*texts, last])}{flags}"
     return (
         f"{instruction.name} {', '.join([*texts, place])}"
-        + (f" offset:{shown}" if offset or width > 21 else "")
+        + (f" offset:{shown}" if offset or width > 21 or instruction.get("imm") else "")
         + flags
     )
 
@@ -266,7 +303,8 @@ def _scalar_memory(instruction: Instruction, wave_size: int) -> str:
 def _data_share(instruction: Instruction, wave_size: int) -> str:
     low, high = instruction.get("offset0"), instruction.get("offset1")
     text = _line(instruction, instruction.name, wave_size)
-    if "2addr" in instruction.name:
+    access = ACCESS.get(instruction.operation.name)
+    if access is not None and access.places == 2:
         text += (f" offset0:{low}" if low else "") + (f" offset1:{high}" if high else "")
     elif instruction.name == "ds_swizzle_b32":
         text += swizzle_text(low | high << 8)
@@ -314,19 +352,20 @@ def _flat(instruction: Instruction, wave_size: int) -> str:
     if not operands:
         return instruction.name + _cache_flags(instruction)
     offset = flat_offset(instruction)
-    texts = [operand_text(each, instruction, wave_size) for each in operands]
+    texts = [
+        "off" if each.code == NOTHING else operand_text(each, instruction, wave_size) for each in operands
+    ]
     if instruction.encoding == "FLAT":
         texts = texts[:-1]
     elif "addtid" in instruction.name:
         texts = [*texts[:-2][:1], texts[-1]] if instruction.results else texts[1:]
-    texts = ["off" if text == "null" else text for text in texts]
     shown = f" offset:{offset}" if offset else ""
     return f"{instruction.name} {', '.join(texts)}{shown}{_cache_flags(instruction)}"
 
 
 def _buffer(instruction: Instruction, wave_size: int) -> str:
     if not instruction.sources and not instruction.results:
-        return instruction.name
+        return instruction.name + _cache_flags(instruction)
     texts = [
         operand_text(each, instruction, wave_size) for each in (*instruction.results, *instruction.sources)
     ]

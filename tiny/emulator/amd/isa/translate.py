@@ -11,15 +11,21 @@ from pathlib import Path
 from tiny.emulator.amd.isa import c_memory, c_text
 from tiny.emulator.amd.isa.decode import VCC, Family, Instruction, decode
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
-from tiny.emulator.amd.isa.interpreter import MODE_REGISTER, changed_mode, check_barrier, hardware_register
+from tiny.emulator.amd.isa.interpreter import (
+    MODE_REGISTER,
+    changed_mode,
+    check_barrier,
+    hardware_register,
+    index_stores,
+)
 from tiny.emulator.amd.isa.lower import Mode, Store, UnsupportedError, lower, raw
-from tiny.emulator.amd.isa.segment import EXEC, LANE_WISE, Segment, mask_text, uniform_leaf
+from tiny.emulator.amd.isa.segment import EXEC, LANE_WISE, Segment, mask_text, mentions, uniform_leaf
 from tiny.emulator.amd.isa.state import Kernel
 from tiny.toolchain import Source
 
 RUNTIME = Path(__file__).with_name("runtime.c").read_text()
-INTERPRETED = {"scatter", "vgpr_at", "sgpr_at"}  # leaves that only the interpreter knows
-VECTOR_KINDS = {"vector", "packed", "mix", "dot", "lanes", "matrix", "indirect"}
+INTERPRETED = {"scatter", "sgpr_at"}  # leaves that only the interpreter knows
+VECTOR_KINDS = {"vector", "packed", "mix", "dot", "lanes", "matrix", "indirect", "matrix move", "packed move"}
 MOST_INSTRUCTIONS = 200_000  # of one kernel; more is a runaway
 
 
@@ -100,7 +106,7 @@ class Translator:
         kind = instruction.operation.kind
         if kind in VECTOR_KINDS or kind == "scalar":
             stores = lower(instruction, Mode.from_bits(self._start_mode))
-            if any(store.where.endswith("_at") or uses(store, INTERPRETED) for store in stores):
+            if any(store.where == "sgpr_at" or uses(store, INTERPRETED) for store in stores):
                 raise UnsupportedError(instruction.name)
         elif kind in ("memory", "scalar memory"):
             c_memory.statements(instruction, self.kernel.wave_size, self.null)
@@ -262,6 +268,8 @@ class Translator:
 
     def _mode(self, instruction: Instruction, pc: int) -> bool:
         self._set_mode(changed_mode(self._float_mode, instruction))
+        if instruction.name == "s_set_gpr_idx_on":
+            self._uniform(index_stores(instruction))
         return False
 
     def _set_mode(self, mode: int) -> None:
@@ -302,17 +310,7 @@ def extent(family: Family, code: bytes) -> int:
 
 def uses(store: Store, ops: set[str]) -> bool:
     """Whether a leaf of those kinds occurs in what is stored."""
-    todo = [each for each in (store.value, store.condition, store.lane) if each is not None]
-    seen = set()
-    while todo:
-        value = todo.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if value.op in ops:
-            return True
-        todo += [each for each in value.args if hasattr(each, "op")]
-    return False
+    return any(mentions(each, ops) for each in (store.value, store.condition, store.lane) if each is not None)
 
 
 def jump_targets(instruction: Instruction, follows: int) -> list[int]:

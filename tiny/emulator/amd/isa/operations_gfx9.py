@@ -1,0 +1,207 @@
+"""Rows that gfx942 adds, most of them older names of what gfx11 has."""
+
+import dataclasses
+
+from tiny.emulator.amd.isa import functions as fn
+from tiny.emulator.amd.isa.expression import cast, const, fma, select
+from tiny.emulator.amd.isa.operation import OPERATIONS, row
+from tiny.emulator.amd.isa.operations_float import dx9_product
+from tiny.emulator.amd.isa.operations_integer import dot
+from tiny.emulator.amd.isa.operations_memory import ACCESS, ATOMIC_SPACES, Access, ds_atomic, memory
+from tiny.emulator.amd.isa.operations_scalar import scalar
+
+
+def also(old: str, new: str) -> None:
+    """A row under another name."""
+    if old in OPERATIONS:
+        return
+    OPERATIONS[old] = dataclasses.replace(OPERATIONS[new], name=old)
+    if new in ACCESS:
+        ACCESS[old] = ACCESS[new]
+
+
+# -- memory -------------------------------------------------------------------------------------------------
+_LOADS = {
+    "ubyte": "u8",
+    "sbyte": "i8",
+    "ushort": "u16",
+    "sshort": "i16",
+    "ubyte_d16": "d16_u8",
+    "ubyte_d16_hi": "d16_hi_u8",
+    "sbyte_d16": "d16_i8",
+    "sbyte_d16_hi": "d16_hi_i8",
+    "short_d16": "d16_b16",
+    "short_d16_hi": "d16_hi_b16",
+}
+_STORES = {"byte": "b8", "byte_d16_hi": "d16_hi_b8", "short": "b16", "short_d16_hi": "d16_hi_b16"}
+_DWORDS = {"dword": "b32", "dwordx2": "b64", "dwordx3": "b96", "dwordx4": "b128"}
+_ATOMICS = {
+    "swap": "swap_b",
+    "cmpswap": "cmpswap_b",
+    "add": "add_u",
+    "sub": "sub_u",
+    "smin": "min_i",
+    "umin": "min_u",
+    "smax": "max_i",
+    "umax": "max_u",
+    "and": "and_b",
+    "or": "or_b",
+    "xor": "xor_b",
+    "inc": "inc_u",
+    "dec": "dec_u",
+}
+for space in ("flat", "global", "scratch", "buffer"):
+    for old, new in (_LOADS | _DWORDS).items():
+        also(f"{space}_load_{old}", f"{space}_load_{new}")
+    for old, new in (_STORES | _DWORDS).items():
+        also(f"{space}_store_{old}", f"{space}_store_{new}")
+for space in ATOMIC_SPACES:
+    for old, new in _ATOMICS.items():
+        also(f"{space}_atomic_{old}", f"{space}_atomic_{new}32")
+        also(f"{space}_atomic_{old}_x2", f"{space}_atomic_{new}64")
+for old, new in (("", "b32"), ("x2", "b64"), ("x4", "b128"), ("x8", "b256"), ("x16", "b512")):
+    also(f"s_load_dword{old}", f"s_load_{new}")
+    also(f"s_buffer_load_dword{old}", f"s_buffer_load_{new}")
+for name in ("s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol", "buffer_wbl2", "buffer_inv"):
+    row(name, "=", None, "wait")
+for name in ("s_memtime", "s_memrealtime"):
+    row(name, "b64 =", None, "unknown")
+for size in ("b8", "b16", "b32", "b64", "b96", "b128"):
+    also(f"ds_write_{size}", f"ds_store_{size}")
+for size in ("u8", "i8", "u16", "i16", "b32", "b64", "b96", "b128"):
+    also(f"ds_read_{size}", f"ds_load_{size}")
+for size in ("u8", "i8", "u16"):
+    for half in ("d16", "d16_hi"):
+        also(f"ds_read_{size}_{half}", f"ds_load_{size}_{half}")
+for size in ("b8", "b16"):
+    also(f"ds_write_{size}_d16_hi", f"ds_store_{size}_d16_hi")
+for size in ("b32", "b64"):
+    for old, new in (("2", "2addr"), ("2st64", "2addr_stride64")):
+        also(f"ds_read{old}_{size}", f"ds_load_{new}_{size}")
+        also(f"ds_write{old}_{size}", f"ds_store_{new}_{size}")
+        also(f"ds_wrxchg{old}_rtn_{size}", f"ds_storexchg_{new}_rtn_{size}")
+    also(f"ds_wrxchg_rtn_{size}", f"ds_storexchg_rtn_{size}")
+for kind in ("b32", "b64", "f32", "f64"):  # the operands stand the other way round
+    ds_atomic("cmpst", kind, lambda old, compare, data: select(old.equals(compare), data, old), 2)
+ds_atomic("add", "f64", lambda old, data: old + data)
+for kind in ("f16", "bf16"):
+    row(f"ds_pk_add_{kind}", "= address b32", None, "unknown")
+    row(f"ds_pk_add_rtn_{kind}", "b32 = address b32", None, "unknown")
+for space in ("global", "scratch"):
+    for size in ("ubyte", "sbyte", "ushort", "sshort", "dword"):
+        memory(f"{space}_load_lds_{size}", "= address", Access("lds", "u32"))
+
+# -- scalar -------------------------------------------------------------------------------------------------
+for size in ("b32", "b64"):
+    for old, new in (("andn2", "and_not1"), ("orn2", "or_not1")):
+        also(f"s_{old}_{size}", f"s_{new}_{size}")
+    for old, new in (("andn1", "and_not0"), ("andn2", "and_not1"), ("orn1", "or_not0"), ("orn2", "or_not1")):
+        also(f"s_{old}_saveexec_{size}", f"s_{new}_saveexec_{size}")
+        if old.startswith("and"):
+            also(f"s_{old}_wrexec_{size}", f"s_{new}_wrexec_{size}")
+    also(f"s_ff1_i32_{size}", f"s_ctz_i32_{size}")
+    scalar(f"s_ff0_i32_{size}", f"i32 = {size}", lambda a, f=OPERATIONS[f"s_ctz_i32_{size}"].function: f(~a))
+for old, new in (
+    ("s_flbit_i32_b32", "s_clz_i32_u32"),
+    ("s_flbit_i32_b64", "s_clz_i32_u64"),
+    ("s_flbit_i32", "s_cls_i32"),
+    ("s_flbit_i32_i64", "s_cls_i32_i64"),
+):
+    also(old, new)
+row("s_set_gpr_idx_on", "= b32 gpr_idx", None, "mode")
+row("s_set_gpr_idx_off", "=", None, "mode")
+row("s_set_gpr_idx_mode", "= hex", None, "unknown")
+row("s_set_gpr_idx_idx", "= b32", None, "unknown")
+
+# -- vector -------------------------------------------------------------------------------------------------
+for old, new in (
+    ("ffbh_u32", "clz_i32_u32"),
+    ("ffbl_b32", "ctz_i32_b32"),
+    ("ffbh_i32", "cls_i32"),
+    ("cvt_rpi_i32_f32", "cvt_nearest_i32_f32"),
+    ("cvt_flr_i32_f32", "cvt_floor_i32_f32"),
+    ("addc_co_u32", "add_co_ci_u32"),
+    ("subb_co_u32", "sub_co_ci_u32"),
+    ("subbrev_co_u32", "subrev_co_ci_u32"),
+    ("cvt_pkrtz_f16_f32", "cvt_pk_rtz_f16_f32"),
+    ("cvt_pknorm_i16_f32", "cvt_pk_norm_i16_f32"),
+    ("cvt_pknorm_u16_f32", "cvt_pk_norm_u16_f32"),
+    ("cvt_pknorm_i16_f16", "cvt_pk_norm_i16_f16"),
+    ("cvt_pknorm_u16_f16", "cvt_pk_norm_u16_f16"),
+):
+    also(f"v_{old}", f"v_{new}")
+for name in ("add", "sub", "subrev"):
+    also(f"v_{name}_u32", f"v_{name}_nc_u32")
+for name in ("add", "sub"):
+    for t in ("i32", "i16", "u16"):
+        also(f"v_{name}_{t}", f"v_{name}_nc_{t}")
+row("v_subrev_u16", "u16 = u16 u16", lambda a, b: b - a)
+row("v_mul_legacy_f32", "f32 = f32 f32", dx9_product)
+row("v_fmac_f64", "f64 = f64 f64 +", fma)
+row("v_lshl_add_u64", "u64 = u64 b32 u64", lambda a, n, c: (a << (n & 7)) + c)
+row("v_mad_f16", "f16 = f16 f16 f16", lambda a, b, c: a * b + c)
+for t in ("f16", "f32", "f64"):
+    also(f"v_cmp_tru_{t}", f"v_cmp_t_{t}")
+    also(f"v_cmpx_tru_{t}", f"v_cmpx_t_{t}")
+for name in [name for name in OPERATIONS if name.startswith("v_cmpx_")]:  # here they write a mask, too
+    compare = OPERATIONS[name]
+    row(
+        f"{name}@gfx9",
+        f"m exec = {' '.join(compare.sources)}",
+        lambda *operands, f=compare.function: (f(*operands), f(*operands)),
+    )
+for name, width in (("dot4c_i32_i8", 8), ("dot8c_i32_i4", 4)):
+    row(f"v_{name}", "i32 = b32 b32 +", lambda a, b, c, width=width: dot(a, b, c, width, 3))
+for name, width in (("dot2_i32_i16", 16), ("dot4_i32_i8", 8), ("dot8_i32_i4", 4)):
+    row(f"v_{name}", "i32 = b32 b32 i32", lambda a, b, c, width=width: dot(a, b, c, width, 3), "dot")
+row("v_dot2c_i32_i16", "i32 = b32 b32 +", lambda a, b, c: dot(a, b, c, 16, 3))
+also("v_dot2c_f32_f16", "v_dot2acc_f32_f16")
+for name, count, function in (
+    ("fma", 3, fma),
+    ("mul", 2, lambda a, b: a * b),
+    ("add", 2, lambda a, b: a + b),
+):
+    row(f"v_pk_{name}_f32", f"f32 = {'f32 ' * count}", function, "packed")
+row("v_pk_mov_b32", "u32 = u32 u32", None, "packed move")
+row("v_exp_legacy_f32", "f32 = f32", fn.exp2)
+row("v_log_legacy_f32", "f32 = f32", fn.log2)
+row("v_screen_partition_4se_b32", "b32 = b32", None)
+row("v_accvgpr_mov_b32", "b32 = b32", lambda a: a)
+row("v_accvgpr_read_b32", "b32 = b32", lambda a: a, "matrix move")
+row("v_accvgpr_write_b32", "b32 = b32", lambda a: a, "matrix move")
+row(
+    "v_cvt_pkaccum_u8_f32",
+    "b32 = f32 b32",
+    lambda a, place: cast(cast(a, "u8"), "u32") << (place & 3) * 8 | const("u32", 0),
+)
+
+# -- matrices -----------------------------------------------------------------------------------------------
+MATRICES = {  # name -> (registers of A and B, of C and D)
+    "f32_16x16x16_f16": ("b64", 4),
+    "f32_16x16x16_bf16": ("b64", 4),
+    "f32_16x16x4_f32": ("b32", 4),
+    "f32_32x32x8_f16": ("b64", 16),
+    "f32_32x32x8_bf16": ("b64", 16),
+    "f32_32x32x2_f32": ("b32", 16),
+    "i32_16x16x32_i8": ("b64", 4),
+    "i32_32x32x16_i8": ("b64", 16),
+    "f32_4x4x4_16b_f16": ("b64", 4),
+    "f32_4x4x1_16b_f32": ("b32", 4),
+    "f32_4x4x4_16b_bf16": ("b64", 4),
+    "f32_32x32x4_2b_f16": ("b64", 32),
+    "f32_16x16x4_4b_f16": ("b64", 16),
+    "f32_32x32x1_2b_f32": ("b32", 32),
+    "f32_16x16x1_4b_f32": ("b32", 16),
+    "f32_32x32x4_2b_bf16": ("b64", 32),
+    "f32_16x16x4_4b_bf16": ("b64", 16),
+    "i32_32x32x4_2b_i8": ("b32", 32),
+    "i32_16x16x4_4b_i8": ("b32", 16),
+    "i32_4x4x4_16b_i8": ("b32", 4),
+    "f32_16x16x8_xf32": ("b64", 4),
+    "f32_32x32x4_xf32": ("b64", 16),
+}
+for name, (source, count) in MATRICES.items():
+    row(f"v_mfma_{name}", f"u32x{count} = {source} {source} u32x{count}", None, "matrix")
+for shape, count in (("16x16x32", 4), ("32x32x16", 16)):
+    for pair in ("bf8_bf8", "bf8_fp8", "fp8_bf8", "fp8_fp8"):
+        row(f"v_mfma_f32_{shape}_{pair}", f"u32x{count} = b64 b64 u32x{count}", None, "matrix")

@@ -341,7 +341,7 @@ class AmdDevice(Device):
     def in_flight(self) -> tuple[AmdTemplate | None, int]:
         """(the oldest submission that has not finished, number of the command it is at)."""
         completed = self.timeline.completed
-        for point, end, template in self._flying:
+        for point, end, template in list(self._flying):     # a copy: others may submit meanwhile
             if point > completed:
                 return template, self.compute.command_number(template, end)
         return None, 0

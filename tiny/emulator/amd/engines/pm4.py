@@ -3,6 +3,7 @@
 A dispatch runs to its end at once, so waits for earlier work are over when they are read, and caches are
 always clean: what a missing flush would break on a card is not seen here.
 """
+import functools
 from collections.abc import Iterator
 
 from tiny.emulator.amd.engines import dispatch
@@ -10,10 +11,12 @@ from tiny.emulator.amd.engines.base import EmulatorError, Engine, compare
 from tiny.emulator.amd.execute import execute
 from tiny.emulator.amd.kernel.calls import clock
 from tiny.hcq.amd import pm4
+from tiny.hcq.layout import LayoutError, Packet
 
 FAMILIES = {9: pm4.Pm4Gfx9, 11: pm4.Pm4, 12: pm4.Pm4}
 LONGEST_PACKET = 4 * ((1 << 14) + 1)                         # bytes
 MASK_64 = (1 << 64) - 1
+KEPT_BUFFERS = 16                                            # decoded indirect buffers, a megabyte or so each
 
 
 class Pm4Engine(Engine):
@@ -34,13 +37,12 @@ class Pm4Engine(Engine):
 
     def execute(self, packet, where: int) -> Iterator[None]:
         """Do what a packet at an address says."""
-        for kind, handler in _HANDLERS.items():
-            if isinstance(packet, kind):
-                waits = handler(self, packet, where)
-                if waits is not None:
-                    yield from waits
-                return
-        raise EmulatorError(f"{self}: {type(packet).__name__} at {where:#x} is not emulated: {packet}")
+        handler = _HANDLERS.get(type(packet))
+        if handler is None:
+            raise EmulatorError(f"{self}: {type(packet).__name__} at {where:#x} is not emulated: {packet}")
+        waits = handler(self, packet, where)
+        if waits is not None:
+            yield from waits
 
     # -- registers and work ----------------------------------------------------------------------------------
     def nop(self, packet, where: int) -> None:
@@ -78,8 +80,9 @@ class Pm4Engine(Engine):
     def _run_buffer(self, data: bytes, address: int) -> Iterator[None]:
         """Run commands from memory; (address, size in bytes) of the buffer they chain to, (0, 0) for none."""
         offset = 0
+        known = _decoded(self.family, data)
         while offset < len(data):
-            packet, length = self.decode(data, offset, address + offset)
+            packet, length = known.get(offset) or self.decode(data, offset, address + offset)
             if isinstance(packet, pm4.IndirectBuffer) and packet.chain:
                 return packet.address, packet.size_dwords * 4
             if isinstance(packet, pm4.CondExec):
@@ -158,6 +161,22 @@ class Pm4Engine(Engine):
             self.table.write_u64(packet.address, value)
         if packet.interrupt is not pm4.IntSel.NONE:
             self.events.interrupt(packet.interrupt_id)
+
+
+@functools.lru_cache(maxsize=KEPT_BUFFERS)
+def _decoded(family: type[Packet], data: bytes) -> dict[int, tuple[Packet, int]]:
+    """{offset: (packet, its bytes)} of a buffer from its start up to what is no packet.
+
+    A captured graph runs the same buffer again and again: only addresses outside of it change.
+    """
+    found, offset = {}, 0
+    try:
+        while offset < len(data):
+            found[offset] = family.decode_next(data, offset)
+            offset += found[offset][1]
+    except LayoutError:
+        pass                                                 # whoever gets there says where it is
+    return found
 
 
 _HANDLERS = {

@@ -24,6 +24,7 @@ from tiny.schedule.text import plan_text
 from tiny.toolchain import Source
 
 Choose = Callable[[Kernel], tuple[Kernel, Schedule]]
+Build = Callable[[Sequence[Source]], list[bytes]]
 _names = itertools.count()
 RUBBISH = b"\xa5"                                           # what memory holds that was not written yet
 GUARD = 256                                                 # bytes around results that nobody may write
@@ -51,8 +52,12 @@ def source_of(name: str, kernel: Kernel, schedule: Schedule, pointers: int) -> t
     return Source(name, text, c_prelude.PRELUDE), variables, lowered.groups
 
 
-def run_plan(plan: Plan, leaves: Sequence[Node], roots: Sequence[Node], choose: Choose) -> list[np.ndarray]:
-    """The values of the roots, each kernel scheduled by `choose`. Memory outside results stays untouched."""
+def run_plan(plan: Plan, leaves: Sequence[Node], roots: Sequence[Node], choose: Choose,
+             build: Build | None = None) -> list[np.ndarray]:
+    """The values of the roots, each kernel scheduled by `choose`. Memory outside results stays untouched.
+
+    build: makes objects of sources in place of the device.
+    """
     device = devices.open("CPU")
     values: dict[Node, int] = {}
     for node in toposort(*roots):
@@ -63,7 +68,7 @@ def run_plan(plan: Plan, leaves: Sequence[Node], roots: Sequence[Node], choose: 
     for step in plan.steps:
         kernel, schedule = choose(step.kernel)
         made.append(source_of(f"kernel{next(_names)}", kernel, schedule, len(step.places)))
-    objects = device.compile([source for source, _, _ in made])
+    objects = (build or device.compile)([source for source, _, _ in made])
     memory: dict[Place, tuple] = {Place(INPUT, n): _guarded(device, node.arg.array().tobytes())
                                   for n, node in enumerate(leaves)}
     arena = device.allocate(plan.arena_size + 1)
@@ -103,7 +108,7 @@ def _result(root: Node, place: Place, memory: dict) -> np.ndarray:
     return data.reshape(shape).copy()
 
 
-def compare(roots: Sequence[Node], choose: Choose, rtol: float = 0.0) -> None:
+def compare(roots: Sequence[Node], choose: Choose, rtol: float = 0.0, build: Build | None = None) -> None:
     """Every root under the schedules has numpy's value; rtol 0 means equal."""
     plan, leaves = planned(*roots)
     chosen: list[tuple[str, Kernel, Schedule]] = []
@@ -112,7 +117,7 @@ def compare(roots: Sequence[Node], choose: Choose, rtol: float = 0.0) -> None:
         chosen.append(("", *choose(kernel)))
         return chosen[-1][1:]
     try:
-        results = run_plan(plan, leaves, roots, choose_and_note)
+        results = run_plan(plan, leaves, roots, choose_and_note, build)
         for got, expected in zip(results, evaluate.evaluate(*roots), strict=True):
             np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol)
     except ScheduleError:

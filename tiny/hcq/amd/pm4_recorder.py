@@ -7,6 +7,7 @@ from tiny.hcq.layout import Field, Packet
 from tiny.hcq.queue import Slot
 
 NOT_YET = bytes(4)                                          # of a hand-over, which is done with 1
+INDIRECT_UNIT = 8           # dwords; amdgpu_kms.c, ib_size_alignment of compute: what Mesa pads buffers to
 
 
 class Pm4Recorder(AmdRecorder):
@@ -101,4 +102,7 @@ class Pm4Recorder(AmdRecorder):
         if self._marked:
             self._separate()
             self.emit(pm4.WriteData, address=self.device.compute.progress_address, values=[0])
+        missing = -len(self.image) // 4 % INDIRECT_UNIT
+        if missing:
+            self.emit(pm4.Nop, payload=[0] * (missing - 1))
         return super().finish()

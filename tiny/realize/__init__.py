@@ -192,9 +192,10 @@ def realized(node: Node) -> Node | None:
 
 def forget(buffers: set[int]) -> None:
     """Forget that the memory with these ids holds a graph's value: somebody overwrites it without a graph."""
-    for node, held in list(_done.items()):
-        if id(held.arg.buffer) in buffers:
-            del _done[node]
+    with _lock:
+        for node, held in list(_done.items()):
+            if id(held.arg.buffer) in buffers:
+                del _done[node]
 
 
 # -- computing -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tiny.hcq.errors import CommandError
 from tiny.hcq.queue import Slot
 
 
-@pytest.fixture(scope="module", params=["gfx1100", "gfx1201"])
+@pytest.fixture(scope="module", params=["gfx1100", "gfx1201", "gfx942", "one die of gfx942"])
 def setting(request):
     """(device, {name: program})."""
     with opened(EmulatedRadeon([KINDS[request.param]])) as device:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tests.emulator.amd.isa import compiled
-from tiny.emulator.amd.isa.memory import MemoryFault
+from tiny.emulator.amd.isa import assemble, run
+from tiny.emulator.amd.isa.memory import HostMemory, MemoryFault
+from tiny.emulator.amd.isa.state import Dispatch, EmulationError
 
 PROCESSORS = ["gfx1100", "gfx1201", "gfx942"]
 BOTH = pytest.mark.parametrize("translated", [False, True], ids=["interpreter", "translation"])
@@ -202,3 +204,13 @@ def test_a_fault_names_everything(processor, translated):
         MemoryFault, match=r"reverse, workgroup \(0, 0, 0\), wave 0, at 0x\w+ .*global_.*: read of 4 bytes"
     ):
         launch(processor, "reverse", [np.zeros(64, np.float32), data], (1, 1, 1), translated=translated)
+
+
+def test_a_kernel_that_never_ends_can_be_stopped():
+    image = assemble.assemble("forever: s_branch forever", "gfx1100")
+    dispatch = Dispatch(image.kernel("kernel"), HostMemory(), (0, 0), (4, 1, 1), (32, 1, 1))
+    asked = []
+    with pytest.raises(
+        EmulationError, match=r"kernel, workgroup \(0, 0, 0\), wave 0, at 0x0 .*s_branch.*stopped"
+    ):
+        run.run(dispatch, 2, lambda: asked.append(1) or len(asked) > 3)

@@ -355,7 +355,8 @@ def image():
     for name, (code, _) in CASES.items():
         texts.append(assemble.HEADER.format(name=name, body=LOAD + code + STORE, lds=64, scratch=0, more=""))
     for name, (code, _) in SCALAR.items():
-        body = f"{LOAD}\nv_readfirstlane_b32 s10, v1\nv_readfirstlane_b32 s11, v3\n{code}\nv_mov_b32 v20, s20\n{STORE}"
+        loads = "v_readfirstlane_b32 s10, v1\nv_readfirstlane_b32 s11, v3"
+        body = f"{LOAD}\n{loads}\n{code}\nv_mov_b32 v20, s20\n{STORE}"
         texts.append(assemble.HEADER.format(name=name, body=body, lds=64, scratch=0, more=""))
     return assemble.assemble("\n".join(texts), "gfx1100")
 
@@ -408,7 +409,8 @@ def test_carry_of_65_bits(image):
     words = inputs(5)
     out = run(image, "carry", words)
     for lane in range(LANES):
-        a, b, c = i32(int(words[lane, 0])), i32(int(words[lane, 2])), int(words[lane, 4:6].view(np.uint64)[0])
+        a, b = i32(int(words[lane, 0])), i32(int(words[lane, 2]))
+        c = int(words[lane, 4:6].view(np.uint64)[0])
         assert out[lane, 0] == int(a * b + signed(c, 64) < 0)
 
 

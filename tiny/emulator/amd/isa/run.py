@@ -6,7 +6,7 @@ import ctypes
 import functools
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -23,12 +23,13 @@ from tiny.hcq.cpu.loader import MACHINES, Image
 from tiny.hcq.layout import Struct, repeated, u32, u64
 from tiny.toolchain import Cache, compile_objects, find_compiler
 
-DONE, STEP, FAULT, NEW_PLACE, CHANGED_MODE = range(5)  # runtime.c
+DONE, STEP, FAULT, NEW_PLACE, PAUSE = range(5)  # runtime.c
+FUEL = 1 << 20  # backward branches of a thread until it asks whether it is to stop
 ACTIONS = ("read", "write", "read of LDS", "write of LDS", "read of scratch", "write of scratch")
 LOCAL_ACTIONS = 2  # from this one on: not a fault of the page table
 
 
-class Run(Struct, dwords=134):
+class Run(Struct, dwords=136):
     """`struct run` of runtime.c."""
 
     ranges = u64(0)
@@ -40,21 +41,22 @@ class Run(Struct, dwords=134):
     scratch_bytes = u64(12)
     next_group = u64(14)
     last_group = u64(16)
-    groups = repeated(3, u32(18), 32)
-    size = repeated(3, u32(21), 32)
-    grid = repeated(3, u32(24), 32)
-    wave_count = u32(27)
-    started = u32(28)
-    current = u32(29)
-    user_count = u32(30)
-    id_place = u32(31)
-    id_enable = u32(32)
-    ids_in_ttmp = u32(33)
-    entry = u32(34)
-    mode = u32(35)
-    vgprs = u32(36)
-    user_data = repeated(32, u32(37), 32)
-    hints = repeated(64, u32(69), 32)
+    fuel = u64(18)
+    groups = repeated(3, u32(20), 32)
+    size = repeated(3, u32(23), 32)
+    grid = repeated(3, u32(26), 32)
+    wave_count = u32(29)
+    started = u32(30)
+    current = u32(31)
+    user_count = u32(32)
+    id_place = u32(33)
+    id_enable = u32(34)
+    ids_in_ttmp = u32(35)
+    entry = u32(36)
+    mode = u32(37)
+    vgprs = u32(38)
+    user_data = repeated(32, u32(39), 32)
+    hints = repeated(64, u32(71), 32)
 
 
 class Program:
@@ -111,9 +113,9 @@ def program_of(kernel: Kernel) -> Program:
     return found
 
 
-def run(dispatch: Dispatch, threads: int = 1) -> None:
+def run(dispatch: Dispatch, threads: int = 1, cancelled: Callable[[], bool] | None = None) -> None:
     """Execute every workgroup. Raises MemoryFault or EmulationError, which name kernel, wave, place and
-    instruction.
+    instruction. cancelled: asked now and then by a kernel with loops; True stops it with an EmulationError.
     """
     try:
         program = program_of(dispatch.kernel)
@@ -123,7 +125,7 @@ def run(dispatch: Dispatch, threads: int = 1) -> None:
     threads = max(1, min(threads, total))
     rows = _rows(dispatch.memory.ranges())
     ends = [total * n // threads for n in range(threads + 1)]
-    parts = [Part(dispatch, program, rows, *pair) for pair in zip(ends, ends[1:], strict=False)]
+    parts = [Part(dispatch, program, rows, *pair, cancelled) for pair in zip(ends, ends[1:], strict=False)]
     workers = [_pool().submit(part.run) for part in parts[1:]]
     parts[0].run()
     for worker in workers:
@@ -158,9 +160,17 @@ _last_rows: tuple[Sequence[Range] | None, np.ndarray] = (None, np.zeros((1, 4), 
 class Part:
     """Some of a dispatch's workgroups, one after another in one thread. rows: the memory they may reach."""
 
-    def __init__(self, dispatch: Dispatch, program: Program, rows: np.ndarray, first: int, last: int):
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        program: Program,
+        rows: np.ndarray,
+        first: int,
+        last: int,
+        cancelled: Callable[[], bool] | None = None,
+    ):
         kernel = dispatch.kernel
-        self.dispatch, self.program = dispatch, program
+        self.dispatch, self.program, self.cancelled = dispatch, program, cancelled
         self.error: Exception | None = None
         lanes = kernel.wave_size
         self._wave_dwords = WaveHeader.dwords + 512 * lanes
@@ -184,6 +194,7 @@ class Part:
             scratch_bytes=kernel.scratch_bytes,
             next_group=first,
             last_group=last,
+            fuel=FUEL,
             user_count=len(dispatch.user_data),
             id_place=rsrc2.user_sgprs,
             id_enable=enable,
@@ -230,8 +241,10 @@ class Part:
                 raise wave.error(fault)
             fault.args = (str(wave.error(fault)),)
             raise fault
+        elif self.cancelled is not None and self.cancelled():
+            raise wave.error("stopped: it was told to")
         else:
-            raise wave.error("the float mode changed to what the translation did not expect")
+            self._run.view(np.uint64)[Run.fuel.dword // 2] = FUEL
 
     def _wave(self, state: Run) -> Wave:
         """The wave that the C stopped at, on the same registers."""

@@ -29,14 +29,14 @@ struct range { u64 start, end, host, writable; };
 struct run {  // run.Run
   u64 ranges, range_count;
   u64 waves, lds, lds_bytes, scratch, scratch_bytes;
-  u64 next_group, last_group;
+  u64 next_group, last_group, fuel;                        // fuel: backward branches until the next PAUSE
   u32 groups[3], size[3], grid[3];
   u32 wave_count, started, current;
   u32 user_count, id_place, id_enable, ids_in_ttmp, entry, mode, registers;
   u32 user_data[32], hints[HINTS];                         // hints: the range an instruction reached last
 };
 
-enum { DONE, STEP, FAULT, NEW_PLACE, CHANGED_MODE };       // why run_groups returns
+enum { DONE, STEP, FAULT, NEW_PLACE, PAUSE };              // why run_groups returns
 enum { RUNNING, AT_BARRIER, ENDED };                       // wave.state
 enum { READ, WRITE, LOCAL_READ, LOCAL_WRITE, PRIVATE_READ, PRIVATE_WRITE };
 #define EACH_LANE for (u32 l = 0; l < LANES; l++)

@@ -228,7 +228,10 @@ class Translator:
         self._leave_mode(pc)
         target = pc + instruction.size + 4 * instruction.sources[-1].value
         condition = branch_condition(instruction.name, self.kernel.wave_size)
-        self._lines.append(f"if ({condition}) goto L{target};")
+        jump = f"goto L{target};"
+        if target <= pc:  # a loop may never end: come back to Python now and then
+            jump = f"{{ if (!--r->fuel) {{ w->pc = {target}; return PAUSE; }} {jump} }}"
+        self._lines.append(f"if ({condition}) {jump}")
         if instruction.name == "s_branch":
             return True
         self._lines.append(f"goto L{pc + instruction.size};")

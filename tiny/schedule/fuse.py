@@ -17,6 +17,7 @@ from tiny.ir.node import Node
 ALWAYS_STORED = frozenset((ops.ASSIGN, ops.COPY, ops.CONTIGUOUS, ops.SCATTER, ops.SCAN))
 LEAVES = frozenset((ops.CONST, ops.VARIABLE, ops.BIND, ops.BUFFER, ops.PARAM, ops.IOTA))
 MAX_DEPTH = 100          # nested operations in one kernel's expression
+LONGEST_DETOUR = 16      # operations between a reduction that is used several times and where the uses meet
 REPEAT_IN_READERS = 8    # operations that several readers may each repeat
 MOST_UNPACKING = 64      # operations that unpacking one element may take
 KEEP_FUNCTIONS = 3       # a function (exp, sin, ...) counts as that many operations more
@@ -44,15 +45,39 @@ def fuse(roots: list[Node], order: list[Node], max_inputs: int = 64) -> dict[Nod
 # -- 2: reductions -------------------------------------------------------------------------------------------
 def _store_reductions(order: list[Node], users: dict[Node, list[Node]], stored: set[Node]) -> None:
     carries: set[Node] = set()                               # nodes whose expression still holds a reduction
+    position = {node: number for number, node in enumerate(order)}
     for node in order:
-        if node in stored:
+        if node in stored or node in carries:
             continue
         if node.op is ops.REDUCE or any(s in carries for s in node.src):
             readers = users[node]
             if len(readers) == 1 and _epilogue(node, readers[0], carries):
                 carries.add(node)
+                continue
+            meeting = _before_meeting(node, users, stored, carries, position) if len(readers) > 1 else None
+            if meeting:
+                carries |= meeting
             else:
                 stored.add(node)
+
+
+def _before_meeting(node: Node, users: dict[Node, list[Node]], stored: set[Node], carries: set[Node],
+                    position: dict[Node, int]) -> set[Node] | None:
+    """The node and the elementwise work after it up to where its uses meet again, None if they do not."""
+    inside, ahead = {node}, set(users[node])
+    while len(inside) <= LONGEST_DETOUR:
+        user = min(ahead, key=position.__getitem__)
+        ahead.remove(user)
+        other_reduction = any(s in carries and s not in inside for s in user.src)
+        if user.op.level != ops.SHARED or user.shape != node.shape or other_reduction:
+            return None
+        if not ahead:
+            return inside
+        if user in stored:
+            return None
+        inside.add(user)
+        ahead.update(users[user])
+    return None
 
 
 def _epilogue(node: Node, user: Node, carries: set[Node]) -> bool:

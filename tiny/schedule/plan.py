@@ -15,6 +15,7 @@ from tiny.schedule.index import lower_assign, lower_kernel, lower_scatter, unbou
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.memory import Lifetime, assign_offsets
 
+SAME_ORDER = (ops.RESHAPE, ops.DETACH, ops.CONTIGUOUS)
 INPUT, OUTPUT, ARENA = "input", "output", "arena"
 
 
@@ -101,6 +102,7 @@ class _Builder:
         self.roots, self.order, self.writable = roots, order, writable
         self.stored = fuse(roots, order, max_inputs)
         self.leaves = {node: number for number, node in enumerate(n for n in order if n.op is ops.BUFFER)}
+        self.views = _views_of_new_memory(roots, self.stored)
         self.copied: set[Node] = set()                       # ASSIGNs that may not be made in place
         self.inputs: dict[Node, list[Node]] = {}
         self.orders: dict[Node, list[Node]] = {}
@@ -136,7 +138,8 @@ class _Builder:
             free = self.writable[base] if base.op is ops.BUFFER else base in self.stored
             readers = [other for other in self.stored if other is not node and base in self.inputs[other]]
             late = any(ancestors[reader] & bit[node] for reader in readers)
-            if not free or base in self.roots or base in taken or late:
+            kept = base in self.roots or base in self.views.values()
+            if not free or kept or base in taken or late:
                 self.copied.add(node)
             else:
                 taken.add(base)
@@ -233,12 +236,14 @@ class _Builder:
 
     # places
     def _finish(self, sequence: list[Node]) -> Plan:
-        owner: dict[Node, Node] = {}  # whose memory a stored node lives in
+        owner = {source: root for root, source in self.views.items()}  # whose memory a stored node lives in
         for node in sequence:
             base = node.src[0] if self.in_place(node) else node
             owner[node] = owner.get(base, base)
         kernels: list[tuple[Kernel, Node, list[Node]]] = []
         for node in sequence:
+            if node in self.views:
+                continue
             if any(equal(size, 0) for size in (node.src[1] if node.op is ops.ASSIGN else node).shape):
                 if not (node.op is ops.ASSIGN and not self.in_place(node)):
                     continue
@@ -273,6 +278,19 @@ class _Builder:
         for node in self.stored:  # of no elements, so of no memory
             places.setdefault(owner.get(node, node), Place(ARENA, 0))
         return places
+
+
+def _views_of_new_memory(roots: list[Node], stored: dict[Node, None]) -> dict[Node, Node]:
+    """{root: stored node whose elements it has in the same order}: that node is put in the root's memory."""
+    views: dict[Node, Node] = {}
+    for root in roots:
+        source = root
+        while source.op in SAME_ORDER and (source is root or source not in stored):
+            source = source.src[0]
+        new = source in stored and source not in roots and source.op is not ops.ASSIGN
+        if new and source is not root and source not in views.values():
+            views[root] = source
+    return views
 
 
 _kernels: dict[tuple, Kernel] = {}

@@ -8,6 +8,7 @@ import sys
 COMMANDS = {
     "generate": ("tiny.llm.cli", "text from a language model: a GGUF file or a Hugging Face folder"),
     "devices": ("tiny.devices", "every device: whether it opens, and if not, why and what to do"),
+    "hwcheck": ("tiny.hcq.hwcheck", "try a real card stage by stage, and write down what was found"),
     "decode": ("tiny.trace.decode", "a captured command buffer, packet by packet"),
     "run-asm": ("tiny.emulator.amd.isa.assemble", "run a hand-written Radeon kernel on the emulated card"),
     "abi": ("tiny.trace.abi", "what changed between two NVIDIA driver versions in the structs used here"),

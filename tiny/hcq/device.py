@@ -9,8 +9,9 @@ import importlib
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tiny import config
 from tiny.hcq import io
@@ -29,7 +30,7 @@ class Device(abc.ABC):
     io         the provider its system calls go through      allocator  its memory
     lost       why it cannot be used any more, else None
     packets    the family of packets in its queues, for whoever reads them
-    detail     more about it, for people
+    detail     more about it, for people; facts: numbers that the driver tells of it, by their names
     """
     name: str
     target: Target
@@ -37,6 +38,7 @@ class Device(abc.ABC):
     allocator: Allocator
     lost: DeviceError | None = None
     detail: str = ""
+    facts: Mapping[str, int] = MappingProxyType({})
     packets: type[Packet] | None = None
 
     def allocate(self, nbytes: int) -> Buffer:

@@ -33,6 +33,7 @@ MOST_INSTANCES = 16                                         # submissions of one
 MOST_ARGUMENTS = 256
 SCRATCH_ALIGNMENT = 256                                     # COMPUTE_DISPATCH_SCRATCH_BASE counts in it
 PROBE_MS = 1000
+PRIVATE_FACTS = ("unique_id", "hive_id")                    # they tell one card from another of its kind
 COPY_MASK = (1 << 32) - 1                                   # fences write 32 bits
 
 
@@ -61,6 +62,8 @@ class AmdDevice(Device):
                              compiler=str(self._compiler))
         self.detail = " ".join(filter(None, (self.io.about, f"{self.card.vram >> 30} GiB")))
         self.packets = self.generation.packets
+        self.facts = {name: value for name, value in self.card.properties.items()
+                      if name not in PRIVATE_FACTS}
         self._pid = os.getpid()
         self._lock = threading.RLock()                      # held while commands are put into rings
         self._images: weakref.WeakValueDictionary[bytes, _Image] = weakref.WeakValueDictionary()

@@ -1,0 +1,66 @@
+"""`python -m tiny hwcheck amd`: a staged check of a real card by its owner, in under two minutes.
+
+Nobody can try every card, so the check writes what it found to a file that may be sent to us: our tests
+compare emulated cards with it. With EMULATE=1 it checks the emulated card.
+"""
+import importlib
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable
+
+from tiny.hcq import device
+from tiny.hcq.errors import DeviceError
+
+KINDS = {"amd": "tiny.hcq.amd.check"}                       # name on the command line -> module with STAGES
+USAGE = f"""usage: python -m tiny hwcheck {{{','.join(KINDS)}}} [FILE]
+
+Try a card stage by stage; one line each. Safe on a card that other programs use. What was found is written to
+FILE, hwcheck-ARCH.json by default; please send it to us, whether all went well or not."""
+
+
+def check(bench, stages, say: Callable[[str], None]) -> list[dict]:
+    """Run the stages up to the first that fails; [{name, ok, seconds, found}]."""
+    done = []
+    for stage in stages:
+        start = time.perf_counter()
+        try:
+            found, problem = stage(bench), ""
+        except Exception as error:
+            found, problem = {}, f"{type(error).__name__}: {error}"
+        seconds = round(time.perf_counter() - start, 3)
+        done.append(dict(name=stage.__name__, ok=not problem, seconds=seconds, found=found, problem=problem))
+        text = problem or ", ".join(f"{key} {value}" for key, value in found.items())
+        say(f"{'FAIL' if problem else 'ok':4}  {stage.__name__:15} {seconds:7.2f} s  {text}")
+        if problem:
+            say(f"      {(stage.__doc__ or '').splitlines()[0]}")
+            break
+    return done
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code: 0 if every stage went well, 1 if one did not, 2 if there is nothing to check."""
+    if not arguments or arguments[0].lower() not in KINDS or len(arguments) > 2:
+        print(USAGE)
+        return 0 if arguments in (["-h"], ["--help"]) else 2
+    kind = arguments[0].lower()
+    try:
+        card = device.open(kind)
+    except (DeviceError, RuntimeError, OSError) as error:
+        print(f"tiny hwcheck: {error}", file=sys.stderr)
+        return 2
+    try:
+        second = device.open(f"{kind}:1")
+    except DeviceError:
+        second = None
+    module = importlib.import_module(KINDS[kind])
+    done = check(module.Bench(card, second), module.STAGES, print)
+    path = arguments[1] if len(arguments) > 1 else f"hwcheck-{card.target.arch}.json"
+    with open(path, "w") as file:
+        json.dump(dict(target=str(card.target), compiler=card.target.compiler, about=card.io.about,
+                       system=platform.release(), facts=card.facts, stages=done), file, indent=1)
+    good = all(stage["ok"] for stage in done)
+    print("all well" if good else "something is wrong", f"what was found is in {path}, please send it to us",
+          sep="; ")
+    return 0 if good else 1

@@ -9,7 +9,7 @@ PYTEST := $(PYTHON) -m pytest -n auto --dist worksteal -p no:benchmark
 run: setup            ## let SmolLM2 go on with $(PROMPT)
 	@$(PYTHON) -m tiny generate --prompt "$(PROMPT)" $(FLAGS)
 
-test: setup-test      ## what every change must pass
+test: lint            ## what every change must pass
 	@$(PYTEST) -m "not slow and not oracle and not device"
 
 test-all: setup-test  ## and what takes longer; property tests look for new examples

@@ -5,10 +5,12 @@ import struct
 import pytest
 
 from tests.hcq.amd.conftest import KINDS, filled, opened
-from tests.hcq.amd.test_program import SOURCES
+from tests.hcq.amd.test_program import PREAMBLE, SOURCES
+from tiny.config import Context
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq.errors import CommandError
 from tiny.hcq.queue import Slot
+from tiny.toolchain import Source
 
 
 @pytest.fixture(scope="module", params=["gfx1100", "gfx1201", "gfx942", "one die of gfx942"])
@@ -70,6 +72,18 @@ def test_kernels_and_copies_in_one_template(setting):
         device.synchronize(template.submit([1, 32]))
     assert list(struct.unpack("64f", total.copyout())) == [6.0] * 32 + [2.0] * 32
     assert list(struct.unpack("64f", kept.copyout())) == [3.0] * 32 + [2.0] * 32
+
+
+def test_a_kernel_that_never_ends_is_named_and_dropped(setting):
+    device, programs = setting
+    text = "(volatile int *a) { while (a[0] == 0) {} }"
+    [code] = device.compile([Source("forever", f"KERNEL(forever, 32){text}", PREAMBLE)])
+    buffer = filled(device, bytes(256))
+    message = "after 150 ms.* at kernel forever"
+    with Context(TIMEOUT_MS=150), pytest.raises(CommandError, match=message) as error:
+        run(device, device.load(code, "forever", 32), [buffer.address])
+    assert error.value.kernel == "forever"
+    run(device, programs["add"], [buffer.address, buffer.address, 64], 1)
 
 
 def test_a_kernel_that_reaches_unmapped_memory_is_named(setting):

@@ -1,5 +1,6 @@
 """Run a dispatch: the joint between the engines and the instruction sets."""
 
+import time
 import weakref
 
 from tiny import config
@@ -45,19 +46,22 @@ def _memory(table: PageTable) -> CardMemory:
 
 def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
     """Execute every workgroup. MemoryFault for what the page table forbids, EmulatorError for what is not
-    known.
+    known, and for a kernel that runs longer than TIMEOUT_MS.
     """
     settings = config.current()
+    end = time.monotonic() + settings.timeout_ms / 1000
     try:
         kernel = _kernel(dispatch, card, table)
         work = IsaDispatch(
             kernel, _memory(table), dispatch.user_data, dispatch.groups, dispatch.threads, dispatch.grid
         )
-        run.run(work, settings.threads or settings.core_count)
+        run.run(work, settings.threads or settings.core_count, lambda: time.monotonic() > end)
     except IsaFault as fault:
         raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault
     except (EmulationError, DecodeError, UnsupportedError) as error:
-        raise EmulatorError(f"{card.name}: {error}") from error
+        late = time.monotonic() > end
+        hint = f" after {settings.timeout_ms} ms; raise TIMEOUT_MS if it is only slow" if late else ""
+        raise EmulatorError(f"{card.name}: {error}{hint}") from error
 
 
 def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:

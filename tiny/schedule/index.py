@@ -3,6 +3,7 @@
 `Indexer.lower(node, position)` gives the scalar expression of one element of a tensor-level node. It stops at
 nodes that are in memory (leaves, and nodes chosen to be materialised), where it emits a LOAD.
 """
+import functools
 from collections.abc import Callable, Sequence
 
 from tiny.ir import ops
@@ -103,9 +104,15 @@ def move_position(
 
 def unbound_argument(arg):
     """A movement op's argument with every BIND in it replaced by its VARIABLE."""
-    if isinstance(arg, Node):
-        return unbound(arg)
-    return tuple(unbound_argument(a) for a in arg) if isinstance(arg, tuple) else arg
+    if type(arg) is tuple:
+        return _unbound_tuple(arg)
+    return unbound(arg) if isinstance(arg, Node) else arg
+
+
+@functools.lru_cache(1 << 14)
+def _unbound_tuple(arg: tuple) -> tuple:
+    """The same few shapes and arguments are asked for again and again."""
+    return tuple(unbound_argument(part) for part in arg)
 
 
 def all_of(gates: tuple[Node, ...]) -> tuple[Node, ...]:

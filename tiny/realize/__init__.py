@@ -29,6 +29,7 @@ from tiny.realize.storage import (
     element_count,
     hold,
     holders,
+    registered,
     serial,
     waiting,
 )
@@ -206,10 +207,19 @@ def realize(nodes: Sequence[Node]) -> list[Node]:
     along, so every reader sees the version it was made from.
     """
     with _lock:
-        wanted = [node for node in dict.fromkeys(nodes) if realized(node) is None]
+        wanted = [node for node in dict.fromkeys(nodes) if not _is_known(node)]
         if wanted:
             _compute(wanted)
         return [node if node.op is ops.BUFFER else _done[node] for node in nodes]
+
+
+def _is_known(node: Node) -> bool:
+    """Whether a node's value need not be computed; inside a captured function only if it computed it itself.
+    """
+    capture = capturing.active()
+    if capture is not None and node not in capture.made and node.op not in (ops.BUFFER, ops.ASSIGN, ops.COPY):
+        return False
+    return realized(node) is not None
 
 
 def _compute(wanted: list[Node]) -> None:
@@ -217,6 +227,10 @@ def _compute(wanted: list[Node]) -> None:
     order = toposort(*roots)
     _after_copies(order)
     order, joined = _join_readers(roots, order)
+    if joined and capturing.active() is not None:
+        joined = _compute_outside(joined, capturing.active().began)
+        roots = list(dict.fromkeys([*wanted, *(node for _, node in joined)]))
+        order = toposort(*roots)
     seen = order
     graph, order = _with_known(roots, order)
     writable = _writable(order)
@@ -228,7 +242,18 @@ def _compute(wanted: list[Node]) -> None:
         _done[root] = _done[node] = computed.get(node, node)
     for holder, node in joined:
         holder.settle(_done[node])
-    capturing.ran(run, (*seen, *order))
+    capturing.ran(run, (*roots, *graph), (*seen, *order))
+
+
+def _compute_outside(joined: list[tuple[object, Node]], began: int) -> list[tuple[object, Node]]:
+    """Compute readers that a captured function found waiting outside the capture, or replays would do so
+    again; returns those of its own.
+    """
+    outside = [(holder, node) for holder, node in joined if registered(holder) < began]
+    with capturing.paused():
+        for (holder, _), node in zip(outside, realize([node for _, node in outside]), strict=True):
+            holder.settle(node)
+    return [(holder, node) for holder, node in joined if registered(holder) >= began]
 
 
 def _writable(order: list[Node]) -> dict[Node, bool]:
@@ -272,9 +297,28 @@ def _bottom(node: Node) -> Node:
     return node
 
 
+def _known_to_capture(known: dict[Node, Node], order: list[Node]) -> dict[Node, Node]:
+    """The known values that a captured function may rely on: those it made itself, since others would be the
+    same on every replay, writes that were made, copies, and what cannot be made again.
+    """
+    own = capturing.active().made
+    result: dict[Node, Node] = {}
+    gone: set[Node] = set()                                  # made of memory that was overwritten since
+    for node in order:
+        if node in known and (node in own or node.op in (ops.ASSIGN, ops.COPY)):
+            result[node] = known[node]
+        elif (node.op is ops.BUFFER and node.arg.lost) or any(s in gone for s in node.src):
+            gone.add(node)
+            if node in known:
+                result[node] = known[node]
+    return result
+
+
 def _with_known(roots: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
     """The roots with what has been computed before put in as leaves, and their topological order."""
     known = {node: held for node in order if (held := _done.get(node)) is not None and not held.arg.lost}
+    if known and capturing.active() is not None:
+        known = _known_to_capture(known, order)
     if not known:
         return roots, order
     changed: dict[Node, Node] = dict(known)

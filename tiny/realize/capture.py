@@ -27,7 +27,7 @@ class Capture:
 
     inputs  the arguments' storages                   began  serial of the first newer holder
     nodes   all that was computed or read             homes  written holders from outside, and their memory
-    runs    each submission, an execute.Run
+    made    those of them whose values were left      runs   each submission, an execute.Run
     """
 
     def __init__(self, inputs: Sequence[Storage]):
@@ -36,6 +36,7 @@ class Capture:
         self.began = serial()
         self.refilled: list[Storage] = []
         self.nodes: set[Node] = set()
+        self.made: set[Node] = set()
         self.homes: dict[int, tuple[object, Storage]] = {}
         self.paused = False
 
@@ -76,11 +77,14 @@ def paused() -> Iterator[None]:
             capture.paused = False
 
 
-def ran(run, nodes: Iterable[Node]) -> None:
-    """Add an execute.Run, and the nodes it computed or read, to the capture, if there is one."""
+def ran(run, made: Iterable[Node], nodes: Iterable[Node]) -> None:
+    """Add an execute.Run, the nodes whose values it left and all that it computed or read, to the capture, if
+    there is one.
+    """
     capture = active()
     if capture is not None:
         capture.runs.append(run)
+        capture.made.update(made)
         capture.nodes.update(nodes)
 
 

@@ -82,6 +82,11 @@ def serial() -> int:
     return next(_serials)
 
 
+def registered(holder) -> int:
+    """When a holder was registered last, with the value it has or waits for."""
+    return _holders[id(holder)].serial
+
+
 def born(holder) -> int:
     """When a holder was registered first."""
     return _holders[id(holder)].born

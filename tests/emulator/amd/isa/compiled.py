@@ -69,6 +69,7 @@ def launch(
     size=(64, 1, 1),
     translated: bool = False,
     grid=None,
+    checked: bool = False,
     constants: tuple[int, ...] = (),
 ) -> None:
     """Run a kernel whose arguments are pointers to these arrays, which it changes in place."""
@@ -79,7 +80,9 @@ def launch(
         memory.map(each.ctypes.data, each.nbytes, each.ctypes.data)
     memory.map(image.address, len(code), code.ctypes.data, writable=False)
     kernel = image.kernel(name)
-    dispatch = Dispatch(kernel, memory, image.user_data(name, arguments.ctypes.data), groups, size, grid)
+    dispatch = Dispatch(
+        kernel, memory, image.user_data(name, arguments.ctypes.data), groups, size, grid, checked
+    )
     (run.run if translated else interpreter.run)(dispatch)
 
 

@@ -214,3 +214,25 @@ def test_a_kernel_that_never_ends_can_be_stopped():
         EmulationError, match=r"kernel, workgroup \(0, 0, 0\), wave 0, at 0x0 .*s_branch.*stopped"
     ):
         run.run(dispatch, 2, lambda: asked.append(1) or len(asked) > 3)
+
+
+UNWRITTEN = {
+    "v_add_u32 v1, v0, v7": r"v7 is read in lane 0 and was never written",
+    "s_add_u32 s5, s0, s9": r"s9 is read and was never written",
+    "v_mov_b32 v1, 0\n ds_load_b32 v2, v1": r"lane 0: local memory at 0x0 was never written",
+}
+
+
+@pytest.mark.parametrize("code", UNWRITTEN)
+def test_checked_mode_finds_what_was_never_written(code):
+    image = assemble.assemble(code.replace("v_add_u32", "v_add_nc_u32"), "gfx1100", lds=16)
+    dispatch = Dispatch(image.kernel("kernel"), HostMemory(), (0, 0), (1, 1, 1), (32, 1, 1), checked=True)
+    with pytest.raises(EmulationError, match=UNWRITTEN[code]):
+        run.run(dispatch)
+
+
+@EACH
+@pytest.mark.parametrize("name", ["reverse", "group_sum"])
+def test_checked_mode_accepts_what_is_in_order(processor, name):
+    data = np.arange(128, dtype=np.float32)
+    launch(processor, name, [np.zeros(128, np.float32), data], checked=True)

@@ -48,3 +48,10 @@ def test_says_what_is_wrong(tmp_path, capsys, text, message):
     path.write_text(text)
     assert main(["run-asm", str(path)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_checked_mode(tmp_path, capsys):
+    path = tmp_path / "unwritten.s"
+    path.write_text("v_mov_b32 v1, v9")
+    assert main(["run-asm", str(path), "--checked"]) == 2
+    assert "v9 is read in lane 0 and was never written" in capsys.readouterr().err

@@ -85,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
         "--scratch", type=lambda text: int(text, 0), default=0, help="bytes of scratch for a lane"
     )
     made.add_argument("--translate", action="store_true", help="run translated to C; registers are not shown")
+    made.add_argument("--checked", action="store_true", help="reading what was never written is an error")
     made.add_argument("--trace", action="store_true", help="print every instruction of the first wave")
     return made
 
@@ -111,7 +112,12 @@ def _run(image: code_object.Image, options: argparse.Namespace) -> int:
         memory.map(each.ctypes.data, each.nbytes, each.ctypes.data)
     memory.map(image.address, len(code), code.ctypes.data, writable=False)
     dispatch = Dispatch(
-        image.kernel(name), memory, image.user_data(name, table.ctypes.data), options.groups, options.size
+        image.kernel(name),
+        memory,
+        image.user_data(name, table.ctypes.data),
+        options.groups,
+        options.size,
+        checked=options.checked,
     )
     if options.translate:
         run.run(dispatch)

@@ -23,7 +23,18 @@ from tiny.emulator.amd.isa.lower import (
     raw,
 )
 from tiny.emulator.amd.isa.memory import MemoryFault
-from tiny.emulator.amd.isa.state import AT_BARRIER, ENDED, MODE, RUNNING, SCC, Dispatch, Group, Wave
+from tiny.emulator.amd.isa.state import (
+    AT_BARRIER,
+    ENDED,
+    MODE,
+    POISON,
+    RUNNING,
+    SCC,
+    Dispatch,
+    Group,
+    UninitialisedError,
+    Wave,
+)
 
 MODE_REGISTER = 1
 WORKGROUP_BARRIER = 193
@@ -173,6 +184,10 @@ class Interpreter:
         before = {
             register: wave.v[register].copy() for data in access.data for register in range(data, data + 4)
         }
+        if self.group.dispatch.checked:
+            count = max(access.access.size // 4, 1)
+            for register in (data + n for data in access.data for n in range(count)):
+                check_written(wave, register)
         for lane in np.flatnonzero(wave.lanes_of(wave.exec)):
             registers = {number: int(row[lane]) for number, row in before.items()}
             self._guarded(
@@ -248,6 +263,11 @@ class Space:
 
     def read(self, address: int, size: int) -> bytes:
         local = self._local(address, size, "read")
+        if local is not None and self._group.dispatch.checked and size % 4 == 0:
+            fresh = np.flatnonzero(local.copy().view(np.uint32) == POISON)
+            if len(fresh):
+                place = (address & 0xFFFFFFFF) + 4 * int(fresh[0])
+                raise UninitialisedError(f"lane {self._lane}: local memory at {place:#x} was never written")
         return self._group.dispatch.memory.read(address, size) if local is None else local.tobytes()
 
     def write(self, address: int, data: bytes) -> None:
@@ -282,9 +302,13 @@ def leaf_reader(wave: Wave) -> Callable:
 
     def read(value: Value, compute: Callable) -> np.ndarray | None:
         op, args = value.op, value.args
-        if op == "vgpr":
+        if op in ("vgpr", "vgpr_kept"):
+            if op == "vgpr" and wave.dispatch.checked:
+                check_written(wave, args[0])
             return wave.v[args[0]]
         if op == "sgpr":
+            if wave.dispatch.checked and args[0] < VCC and wave.s[args[0]] == POISON:
+                raise UninitialisedError(f"s{args[0]} is read and was never written")
             return wave.s[args[0] : args[0] + 1] if args[0] != null else np.zeros(1, dtype=np.uint32)
         if op == "lanebit":
             return wave.lanes_of(wave.mask(args[0]))
@@ -309,6 +333,13 @@ def leaf_reader(wave: Wave) -> Callable:
         return _scattered(wave, compute(args[0]), args[1]) if op == "scatter" else None
 
     return read
+
+
+def check_written(wave: Wave, register: int) -> None:
+    """UninitialisedError if an active lane's register still holds the poison."""
+    fresh = np.flatnonzero((wave.v[register] == POISON) & wave.lanes_of(wave.exec))
+    if len(fresh):
+        raise UninitialisedError(f"v{register} is read in lane {fresh[0]} and was never written")
 
 
 def first_lane(mask: int) -> int:

@@ -7,6 +7,7 @@ and the
 translation to C need to know only a handful of leaves:
 
     vgpr r          register r of this lane, u32          sgpr c     scalar register with source code c, u32
+    vgpr_kept r     the same where a part of it stays as it is, written before or not
     lanebit c       this lane's bit of the mask at c      scc, exec, lane, first_lane, vccz, execz
     gather i r      register r of lane i, u32             active i   whether lane i is in EXEC
     vgpr_at i       the register with that number         sgpr_at i  likewise; i is the same for all lanes
@@ -246,7 +247,7 @@ def write(instruction: Instruction, operand: Operand, value: Value, condition: V
         return [Store("mask", operand.code, value)]
     words = words_of(value)
     if operand.is_vgpr:
-        old = leaf("u32", "vgpr", operand.register)
+        old = leaf("u32", "vgpr_kept", operand.register)
         if instruction.sdwa is not None:
             words = [placed(words[0], old, instruction)]
         elif WIDTH[value.kind] == 16 and not clears_upper(instruction):
@@ -414,7 +415,7 @@ def _mixed(instruction: Instruction, mode: Mode) -> list[Store]:
     if operation.name.endswith("f32"):
         return [Store("vgpr", register, bits(mode.flushed(value, True), "u32"))]
     narrow = cast(bits(mode.flushed(cast(value, "f16"), True), "u16"), "u32")
-    old = leaf("u32", "vgpr", register)
+    old = leaf("u32", "vgpr_kept", register)
     merged = old & 0xFFFF | narrow << 16 if "mixhi" in operation.name else old & 0xFFFF0000 | narrow
     return [Store("vgpr", register, merged)]
 

@@ -169,7 +169,7 @@ def merged(instruction: Instruction, total: Value, shape: Shape, register: int) 
     """D's register: a whole one, or the half that op_sel chooses."""
     if shape.result in ("f32", "i32"):
         return bits(total, "u32")
-    old = Value("u32", "vgpr", instruction.results[0].register + register)
+    old = Value("u32", "vgpr_kept", instruction.results[0].register + register)
     if instruction.get("op_sel") >> 2 & 1:
         return old & 0xFFFF | narrowed(total, shape) << 16
     return old & 0xFFFF0000 | narrowed(total, shape)

@@ -117,6 +117,8 @@ def run(dispatch: Dispatch, threads: int = 1, cancelled: Callable[[], bool] | No
     """Execute every workgroup. Raises MemoryFault or EmulationError, which name kernel, wave, place and
     instruction. cancelled: asked now and then by a kernel with loops; True stops it with an EmulationError.
     """
+    if dispatch.checked:
+        return interpreter.run(dispatch)
     try:
         program = program_of(dispatch.kernel)
     except UnsupportedError:

@@ -99,7 +99,7 @@ class Segment:
 
     def _leaf(self, value: Value) -> str | None:
         op, args = value.op, value.args
-        if op == "vgpr":
+        if op in ("vgpr", "vgpr_kept"):
             return self._vector(args[0])
         if op == "sgpr":
             return "0u" if args[0] == self._null else self._hoisted(("s", args[0]), "u32", f"S[{args[0]}]")

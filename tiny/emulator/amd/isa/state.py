@@ -81,6 +81,10 @@ class KernelDescriptor(Struct, dwords=16):
     kernarg_preload = bits(14, 16, 16)
 
 
+class UninitialisedError(ValueError):
+    """Checked mode: a register or local memory is read that still holds what it was poisoned with."""
+
+
 class EmulationError(RuntimeError):
     """An instruction that cannot be executed; the text names kernel, workgroup, wave, place and
     instruction.
@@ -135,6 +139,8 @@ class Dispatch:
     of one.
 
     grid: work items in all, where the last workgroups are smaller.
+    checked: run by the interpreter, where reading what was never written is an error. Compilers do read such
+    registers, where nothing depends on them: -O0 spills them, and half of a pair may be undefined.
     """
 
     kernel: Kernel
@@ -143,6 +149,7 @@ class Dispatch:
     groups: tuple[int, int, int] = (1, 1, 1)
     size: tuple[int, int, int] = (1, 1, 1)
     grid: tuple[int, int, int] | None = None
+    checked: bool = False
 
     @property
     def items(self) -> int:

@@ -1,8 +1,7 @@
 """Kernels of the corpus on the emulated card, compared with the same C on the host, bit for bit.
 
-What may differ: the sign and payload of NaN, the sign of zero from min and max (IEEE leaves it open), and
-the last bit of
-exponentials and logarithms.
+What may differ: the sign and payload of NaN, the sign of zero from min and max (IEEE leaves it open), and the
+last bit of exponentials and logarithms.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 """Instructions that clang rarely or never emits, one kernel each, against what the manual says of them.
 
 v1, v3 and v5 hold the inputs a, b and c of a lane (v1:v2 and so on where a case wants 64 bits), v0 its
-number; the result
-is v20, and v21 for 64 bits. Expected values are computed with Python's integers and floats.
+number; the result is v20, and v21 for 64 bits. Expected values are computed with Python's integers and
+floats.
 """
 
 import math

@@ -1,8 +1,7 @@
 """`python -m tiny run-asm`: assemble a kernel, run it on the emulated card, print registers and memory.
 
 A file without `.amdhsa_kernel` is taken as the instructions of one kernel: a descriptor is written around
-them,
-s_endpgm is added, and s[0:1] holds the address of an array of the buffers' addresses.
+them, s_endpgm is added, and s[0:1] holds the address of an array of the buffers' addresses.
 """
 
 import argparse

@@ -10,8 +10,7 @@ from tiny.emulator.amd.isa.segment import EXEC, Segment, mask_text, uniform_leaf
 
 
 def statements(instruction: Instruction, wave_size: int, null: int, site: int = 0) -> list[str]:
-    """The statements of a vector or scalar memory instruction; they return from the kernel where one
-    faults.
+    """The statements of a vector or scalar memory instruction; they return from the kernel where one faults.
     """
     if instruction.operation.kind == "scalar memory":
         load = scalar_plan(instruction)

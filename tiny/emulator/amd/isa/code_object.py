@@ -1,8 +1,7 @@
 """Code objects for the bench and the tests: an ELF file, linked or not, as one image with its kernels.
 
 A driver has a loader of its own; this one is kept apart from it so that neither inherits the other's
-mistakes.
-Source: LLVM, "User Guide for AMDGPU Backend", relocation records and kernel descriptor.
+mistakes. Source: LLVM, "User Guide for AMDGPU Backend", relocation records and kernel descriptor.
 """
 
 from typing import NamedTuple
@@ -57,8 +56,7 @@ class Image(NamedTuple):
         )
 
     def user_data(self, name: str, kernarg: int, dispatch_packet: int = 0, queue: int = 0) -> tuple[int, ...]:
-        """The user SGPRs that the kernel's descriptor asks for: addresses, in the order of the
-        specification.
+        """The user SGPRs that the kernel's descriptor asks for: addresses, in the order of the specification.
         """
         wanted, found = self.descriptor(name), []
         for enabled, value in (

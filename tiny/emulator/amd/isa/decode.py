@@ -1,8 +1,7 @@
 """Machine words -> Instruction: which row of the semantics table, which operands, which modifiers.
 
 A Family says how a generation encodes: its layouts, its opcode numbers, what its register codes mean. Words
-that mean
-nothing are a DecodeError that names the encoding, the number and the place; nothing is guessed.
+that mean nothing are a DecodeError that names the encoding, the number and the place; nothing is guessed.
 """
 
 import functools
@@ -38,8 +37,7 @@ class DecodeError(ValueError):
 
 class Operand(NamedTuple):
     """One operand. code: as in a 9-bit source field: 0 ... 127 scalar registers, 128 ... constants, 255 the
-    literal, 256
-    and up VGPRs. token: its type in the signature.
+    literal, 256 and up VGPRs. token: its type in the signature.
 
     half     0 or 1 for 16 bits of a VGPR, where the encoding can say which; None where it cannot
     extended  SDWA takes a byte or word of it and extends its sign

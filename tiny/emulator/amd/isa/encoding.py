@@ -1,5 +1,5 @@
-"""What the encodings of all families share: how tables of numbers are written, and modifiers that take a
-word of their own.
+"""What the encodings of all families share: how tables of numbers are written, and modifiers that take a word
+of their own.
 """
 
 from tiny.hcq.layout import Struct, bits, u32

@@ -1,8 +1,7 @@
 """The encodings of gfx11, field by field.
 
 Source: AMD, "RDNA3 Instruction Set Architecture" (2023), chapter 15, "Microcode Formats". Only those a
-compute kernel
-can meet: no exports, images, interpolation or LDS-direct.
+compute kernel can meet: no exports, images, interpolation or LDS-direct.
 """
 
 from tiny.hcq.layout import Struct, bits

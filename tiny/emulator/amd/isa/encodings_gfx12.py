@@ -1,9 +1,8 @@
 """The encodings of gfx12 that differ from those of gfx11.
 
 Source: AMD, "RDNA4 Instruction Set Architecture" (2025), "Microcode Formats". Memory instructions say how to
-use the
-caches by `th` (temporal hint) and `scope`; an atomic returns what was there where the lowest bit of `th` is
-set.
+use the caches by `th` (temporal hint) and `scope`; an atomic returns what was there where the lowest bit of
+`th` is set.
 """
 
 from tiny.emulator.amd.isa import encodings_gfx11 as gfx11

@@ -1,8 +1,8 @@
 """The encodings of gfx942 that differ from those of gfx11.
 
 Source: AMD, "AMD Instinct MI300 Instruction Set Architecture" (2024), "Microcode Formats". sc0, sc1 and nt
-say how to
-use the caches; an atomic returns what was there where sc0 is set. `acc`: the data are accumulation VGPRs.
+say how to use the caches; an atomic returns what was there where sc0 is set. `acc`: the data are accumulation
+VGPRs.
 """
 
 from tiny.emulator.amd.isa import encodings_gfx11 as gfx11

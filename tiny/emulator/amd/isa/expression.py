@@ -4,12 +4,10 @@ A row of the semantics table is a Python function over Values; calling it with i
 which `evaluate` computes with numpy and `c_text` writes as C. So the meaning is written once.
 
 Types: b1 (a condition), u8 i8 u16 i16 u32 i32 u64 i64, f16 f32 f64. Integers wrap. A shift takes its count
-modulo the
-width, as the hardware does. Arithmetic on f16 happens in f32 and is rounded: that is exact to the last bit
-for
-+ - * / and sqrt, because f32 has more than twice the bits plus two (Figueroa, "When is double rounding
-innocuous?",
-1995). A float becomes an integer by truncation, the nearest integer where it does not fit, 0 for NaN.
+modulo the width, as the hardware does. Arithmetic on f16 happens in f32 and is rounded: that is exact to the
+last bit for + - * / and sqrt, because f32 has more than twice the bits plus two (Figueroa, "When is double
+rounding innocuous?", 1995). A float becomes an integer by truncation, the nearest integer where it does not
+fit, 0 for NaN.
 """
 
 from collections.abc import Callable

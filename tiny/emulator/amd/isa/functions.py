@@ -2,8 +2,7 @@
 classes.
 
 The hardware's transcendental units are good to about one unit in the last place; these are computed in f64
-and rounded,
-so they lie within that. Both the interpreter and the translation compute the same bits.
+and rounded, so they lie within that. Both the interpreter and the translation compute the same bits.
 """
 
 import math
@@ -205,8 +204,7 @@ def median(a: Value, b: Value, c: Value) -> Value:
 
 def in_class(value: Value, mask: Value) -> Value:
     """v_cmp_class: bit n of the mask asks for class n: signalling NaN, quiet NaN, -infinity, -normal,
-    -denormal, -0, +0,
-    +denormal, +normal, +infinity.
+    -denormal, -0, +0, +denormal, +normal, +infinity.
     """
     negative, nan = sign(value), is_nan(value)
     quiet_bit = field(pattern(value), MANTISSA[value.kind] - 1, 1).differs(0)
@@ -231,8 +229,7 @@ def div_scale(which: Value, denominator: Value, numerator: Value) -> tuple[Value
     afterwards).
 
     Where both 1 / denominator and the quotient would be denormal, the documents print a scale up of the
-    denominator,
-    which overflows; it is scaled down here, the only way in which the quotient comes out right.
+    denominator, which overflows; it is scaled down here, the only way in which the quotient comes out right.
     """
     kind = which.kind
     far, scale, tiny = _SCALE[kind]

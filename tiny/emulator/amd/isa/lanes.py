@@ -96,8 +96,7 @@ def gathered(instruction: Instruction, register: int | None) -> Value:
 
 def moved(instruction: Instruction, raw, store) -> list:
     """v_movrel and s_movrel: a register whose number is that of the operand plus M0. "d": the destination's,
-    "s": the
-    source's; with "_2" they have a part of M0 each.
+    "s": the source's; with "_2" they have a part of M0 each.
     """
     name, scalar = instruction.name, instruction.name.startswith("s_")
     m0 = leaf("u32", "sgpr", instruction.family.m0)

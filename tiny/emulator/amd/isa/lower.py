@@ -1,10 +1,8 @@
 """Instruction -> what it does to registers, as expressions over registers.
 
 The rows of the semantics table speak of typed operands. Here operands become registers: constants, sign
-modifiers, halves of
-registers, DPP, output modifiers, denormal flushing are all put into the expression, so that the interpreter
-and the
-translation to C need to know only a handful of leaves:
+modifiers, halves of registers, DPP, output modifiers, denormal flushing are all put into the expression, so
+that the interpreter and the translation to C need to know only a handful of leaves:
 
     vgpr r          register r of this lane, u32          sgpr c     scalar register with source code c, u32
     vgpr_kept r     the same where a part of it stays as it is, written before or not
@@ -98,8 +96,8 @@ class Mode(NamedTuple):
 
 class Store(NamedTuple):
     """One effect. where: vgpr, sgpr, mask (a bit for each lane), scc, exec (a whole mask), exec_lanes (a bit
-    for each lane),
-    lane (one lane of a VGPR: `lane` says which), vgpr_at and sgpr_at (`lane` says which register).
+    for each lane), lane (one lane of a VGPR: `lane` says which), vgpr_at and sgpr_at (`lane` says which
+    register).
 
     condition: b1, lanes for which it happens beyond those in EXEC, or None for all of these
     """

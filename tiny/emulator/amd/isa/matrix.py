@@ -1,11 +1,9 @@
 """Matrix instructions as expressions over lanes: D = A B + C, all held by one wave.
 
 Where the elements stand. Source: AMD, "RDNA3 Instruction Set Architecture" 7.9, "RDNA4" 7.12, "AMD Instinct
-MI300 ISA"
-7.1.5, and AMD's Matrix Instruction Calculator. In what order the hardware adds, and whether it rounds in
-between, is not
-documented: here the products of floats, which are exact, are added to C in the order of k, each sum rounded
-to f32.
+MI300 ISA" 7.1.5, and AMD's Matrix Instruction Calculator. In what order the hardware adds, and whether it
+rounds in between, is not documented: here the products of floats, which are exact, are added to C in the
+order of k, each sum rounded to f32.
 """
 
 from typing import NamedTuple
@@ -126,8 +124,7 @@ def matrix_stores(instruction: Instruction, store) -> list:
 
 
 def row_of(instruction: Instruction, shape: Shape, group: Value, number: int) -> Value:
-    """The row of D that element `number` of a lane is in. MFMA has four rows in turn in each group of
-    lanes.
+    """The row of D that element `number` of a lane is in. MFMA has four rows in turn in each group of lanes.
     """
     if instruction.operation.name in MFMA:
         groups = 64 // shape.side

@@ -6,8 +6,7 @@ from typing import NamedTuple, Protocol
 
 
 class MemoryFault(RuntimeError):
-    """An access to an address that is not mapped, or not for this. The emulated driver makes an event of
-    it.
+    """An access to an address that is not mapped, or not for this. The emulated driver makes an event of it.
     """
 
     def __init__(self, address: int, size: int, action: str):

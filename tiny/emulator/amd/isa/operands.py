@@ -302,8 +302,7 @@ def flat(reader: Reader, table: str, operation: Operation, words: Struct) -> Ins
 
 
 def buffer(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
-    """MUBUF: sources are the data (stores, atomics), index and offset VGPRs, the resource, the scalar
-    offset.
+    """MUBUF: sources are the data (stores, atomics), index and offset VGPRs, the resource, the scalar offset.
     """
     if "lds" in words.fields and words.lds:
         raise reader.fail("reserved bits: a buffer load into LDS")

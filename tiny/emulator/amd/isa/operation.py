@@ -1,5 +1,5 @@
-"""The semantics table: a row for each mnemonic says what it reads, what it gives and how the one follows
-from the other.
+"""The semantics table: a row for each mnemonic says what it reads, what it gives and how the one follows from
+the other.
 
 A signature is "results = sources", in the order of the assembly text. Tokens:
 
@@ -11,8 +11,7 @@ A signature is "results = sources", in the order of the assembly text. Tokens:
     lane        implicit: the number of the lane
 
 Source of the meanings: AMD, "RDNA3 Instruction Set Architecture" (2023), chapter 16; "RDNA4" (2025); "AMD
-Instinct
-MI300 ISA" (2024). Where they leave a rule open, the row says what was chosen.
+Instinct MI300 ISA" (2024). Where they leave a rule open, the row says what was chosen.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Rows of instructions that reach memory: what they move, and how an atomic changes what it finds.
 
 A row's signature has `address` for whatever the encoding builds an address from; `ACCESS` says the rest.
-Flat, global,
-scratch and buffer instructions share their names' endings, so one list makes the rows of all four.
+Flat, global, scratch and buffer instructions share their names' endings, so one list makes the rows of all
+four.
 """
 
 from collections.abc import Callable

@@ -90,8 +90,8 @@ def host_features(arch: str) -> frozenset[str]:
     """Features of this machine that translated code may use: all but AVX-512.
 
     clang 22.1.8 gives a masked vpternlogd with an operand in memory the wrong operand order (seen on
-    v_bfi_b32 under EXEC,
-    2026-11; tests/emulator/amd/test_translate.py, copysign), and for these loops AVX2 is as fast.
+    v_bfi_b32 under EXEC, 2026-11; tests/emulator/amd/test_translate.py, copysign), and for these loops AVX2
+    is as fast.
     """
     return frozenset(
         name for name in host.features(host.read_cpuinfo(), arch) if not name.startswith(("avx512", "amx"))

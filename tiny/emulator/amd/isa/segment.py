@@ -12,8 +12,7 @@ EXEC = 126
 
 
 class Segment:
-    """Collects stores of instructions that run under one EXEC. `accepts` says whether the next one may
-    join.
+    """Collects stores of instructions that run under one EXEC. `accepts` says whether the next one may join.
     """
 
     def __init__(self, wave_size: int, null: int):

@@ -1,8 +1,7 @@
 """A dispatch, its workgroups and the registers of a wave.
 
 A wave's registers are one block of memory with the layout of `struct wave` in the C that `translate` writes,
-so that the
-interpreter and a translated kernel can take over from one another.
+so that the interpreter and a translated kernel can take over from one another.
 """
 
 from dataclasses import dataclass, field
@@ -86,8 +85,7 @@ class UninitialisedError(ValueError):
 
 
 class EmulationError(RuntimeError):
-    """An instruction that cannot be executed; the text names kernel, workgroup, wave, place and
-    instruction.
+    """An instruction that cannot be executed; the text names kernel, workgroup, wave, place and instruction.
     """
 
 
@@ -138,9 +136,9 @@ class Dispatch:
     """A kernel to be run. user_data: the user SGPRs' values; groups: workgroups in x, y, z; size: work items
     of one.
 
-    grid: work items in all, where the last workgroups are smaller.
-    checked: run by the interpreter, where reading what was never written is an error. Compilers do read such
-    registers, where nothing depends on them: -O0 spills them, and half of a pair may be undefined.
+    grid: work items in all, where the last workgroups are smaller. checked: run by the interpreter, where
+    reading what was never written is an error. Compilers do read such registers, where nothing depends on
+    them: -O0 spills them, and half of a pair may be undefined.
     """
 
     kernel: Kernel

@@ -1,5 +1,5 @@
-"""Instruction -> assembly text as LLVM writes it, so that the two can be compared and so that an error can
-be read.
+"""Instruction -> assembly text as LLVM writes it, so that the two can be compared and so that an error can be
+read.
 """
 
 from tiny.emulator.amd.isa.decode import (

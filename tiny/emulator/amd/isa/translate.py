@@ -1,9 +1,8 @@
 """A whole kernel as C: basic blocks with labels, vector instructions as loops over lanes, memory with faults.
 
 What the translation does not know (an instruction of a rare kind) it hands to the interpreter, one step at a
-time, on the
-same registers. The text depends only on the code, the mode and the wave size, so its object is cached like a
-kernel's.
+time, on the same registers. The text depends only on the code, the mode and the wave size, so its object is
+cached like a kernel's.
 """
 
 from pathlib import Path
@@ -36,8 +35,8 @@ def preamble(wave_size: int) -> str:
 
 
 def translate(kernel: Kernel, places: frozenset[int] = frozenset()) -> Source:
-    """The kernel's source. places: byte offsets that are jumped to through registers, as found out by
-    running it.
+    """The kernel's source. places: byte offsets that are jumped to through registers, as found out by running
+    it.
     """
     body = Translator(kernel).function(places)
     # the entry point is named after the content by the cache; here it has one name in every unit

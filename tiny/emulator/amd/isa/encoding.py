@@ -2,19 +2,13 @@
 of their own.
 """
 
-from tiny.hcq.layout import Struct, bits, u32
+from tiny.hcq.layout import Struct, bits
 
 
 def numbered(text: str) -> dict[int, str]:
     """ "0x0 s_nop  0x1 s_setkill" -> {0: "s_nop", 1: "s_setkill"}"""
     words = text.split()
     return {int(number, 16): name for number, name in zip(words[::2], words[1::2], strict=True)}
-
-
-class Literal(Struct, dwords=1):
-    """A constant of 32 bits behind an instruction; source code 255 stands for it."""
-
-    value = u32(0)
 
 
 class Dpp16(Struct, dwords=1):

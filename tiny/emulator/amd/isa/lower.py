@@ -416,8 +416,3 @@ def _mixed(instruction: Instruction, mode: Mode) -> list[Store]:
     old = leaf("u32", "vgpr_kept", register)
     merged = old & 0xFFFF | narrow << 16 if "mixhi" in operation.name else old & 0xFFFF0000 | narrow
     return [Store("vgpr", register, merged)]
-
-
-def vector_address(operand: Operand) -> Value:
-    """A 64-bit address or a 32-bit offset in VGPRs, as u64."""
-    return join(raw(operand), raw(operand, 1)) if operand.count == 2 else cast(raw(operand), "u64")

@@ -546,6 +546,63 @@ def test_an_argument_that_is_also_the_written_state_of_the_function():
     assert (before.item(), after.item(), state.item()) == (4, 5, 5)
 
 
+def test_a_state_of_the_function_passed_in_when_it_is_captured():
+    """Aliasing: called with a tensor that it also closes over, in whatever way, it is not captured."""
+    class Holder:
+        pass
+    box = Holder()
+    box.items = [{"w": buffer([1.0])}]
+    state = box.items[0]["w"]
+    functions = [lambda x: x * 10 + box.items[0]["w"], lambda x, bound=box: x * 10 + bound.items[0]["w"]]
+    for function in functions:
+        f = TinyJit(function)
+        for x in (state, state, state, buffer([5.0]), buffer([6.0]), buffer([7.0]), state):
+            assert f(x).item() == x.item() * 10 + 1
+
+
+def test_an_expression_that_was_computed_outside_is_computed_anew_inside():
+    """State: state + 1 is known when the function is captured, but not what it will be at each replay."""
+    state = buffer([1.0])
+    known, keeps_it_alive = state + 1, (state + 1) * 2
+    known.realize()
+    f = TinyJit(lambda x: (x + (state + 1)).realize())
+    for n in range(5):
+        assert f(buffer([10.0])).item() == 12 + n
+        state += 1
+    assert (known.item(), keeps_it_alive.item()) == (2, 4)
+
+
+def test_lazy_readers_outside_are_no_part_of_the_function():
+    """Order: what waits outside and reads what the function writes is computed once, not on every replay."""
+    state = buffer([1.0])
+    step = TinyJit(lambda x: state.assign(state + x))
+    readers = []
+    for _ in range(5):
+        readers.append((state * 10, state.item() * 10))
+        step(buffer([2.0]))
+    for reader, value in readers:
+        assert reader.item() == value
+
+
+def test_a_view_as_argument_that_is_written_to_is_an_error_that_names_it():
+    """A replay could not reach the tensor that the view is of; a view that is only read is like any tensor.
+    """
+    f = TinyJit(lambda part, x: part.assign(x))
+    base = buffer([1.0, 2.0])
+    f(base[1:], buffer([5.0]))
+    assert base.tolist() == [1, 5]
+    with pytest.raises(JitError, match="argument 0 is a view"):
+        f(base[1:], buffer([6.0]))
+    for n in range(4):
+        assert f(buffer([0.0]), buffer([float(n)])).item() == n
+    f(base[1:], buffer([7.0]))
+    assert base.tolist() == [1, 7]
+    g = TinyJit(lambda part: part * 2)
+    for n in range(4):
+        base[1] = float(n)
+        assert g(base[1:]).item() == 2 * n
+
+
 def test_two_tensors_that_share_memory_until_one_is_written():
     """State: replace() lets two tensors share a value; a captured write to one leaves the other alone."""
     source, state = buffer([1.0]), buffer([0.0])

@@ -184,6 +184,18 @@ def test_tensors_that_share_a_value_do_not_share_writes():
     assert (a.tolist(), b.tolist(), c.tolist()) == ([11, 12], [50, 2], [1, 2])
 
 
+def test_tensors_that_share_a_waiting_write_do_not_share_later_ones():
+    """Memory: replace() by a tensor whose write was not made yet; then either is computed, one is written."""
+    for first in (0, 1, None):
+        a, b = buffer([1.0, 2.0]), buffer([3.0, 4.0])
+        b.assign(b * 10)
+        a.replace(b)
+        if first is not None:
+            (a, b)[first].realize()
+        a[[0, 1]] = a[[1, 0]]
+        assert (a.tolist(), b.tolist()) == ([40, 30], [30, 40])
+
+
 def test_writes_do_not_reach_read_only_memory():
     """Memory: a tensor over an array that must not be written, or over a file's bytes, gets memory of its
     own.

@@ -103,6 +103,9 @@ class Core:
     def settle(self, node: Node) -> None:
         """Take the computed value. Where gradients may need it, the way to what it came from stays open."""
         lazy, self._node = self._node, node
+        root = self._base and self._base[0]()
+        if root is not None:                                # whose own waiting write was made meanwhile
+            self._base = (*self._base[:2], root._node)
         if lazy is not node and node.dtype.is_float:
             if lazy.op is ops.ASSIGN:
                 if self._requires_grad is None and history.depends_on(lazy, _tracked()):

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import tiny.realize as runtime
 from tiny import config
 from tiny.frontend.core import Core
+from tiny.frontend.reach import tensors_reached
 from tiny.ir import ops
 from tiny.ir.integer import bindings, substitute, unbound
 from tiny.ir.node import Node, toposort
@@ -36,6 +37,7 @@ class _Arguments:
     def __init__(self, args: tuple, kwargs: dict):
         self.tensors: list[tuple[str, Core]] = []
         self.variables: dict[Node, int] = {}
+        self._others: list = []
         key = [self._walk(f"argument {number}", value) for number, value in enumerate(args)]
         key += [(name, self._walk(f"argument {name}", value)) for name, value in sorted(kwargs.items())]
         for (_, tensor), node in zip(
@@ -70,9 +72,16 @@ class _Arguments:
                 f"{name} of type {type(value).__name__} can change without notice, so a replay could be "
                 "stale; pass tensors, numbers, strings, Variables, or lists and dicts of those"
             ) from None
+        self._others.append(value)
         if isinstance(value, float):
             return "float", value.hex()                     # tells -0.0 from 0.0, and finds nan again
         return type(value), value
+
+    def reached_by(self, function: Callable) -> bool:
+        """Whether the function can reach the memory of a tensor argument also without being given it."""
+        own = {id(storage.buffer) for storage in self.storages}
+        reached = (tensor.node for tensor in tensors_reached(function, self._others)) if own else ()
+        return any(node.op is ops.BUFFER and id(node.arg.buffer) in own for node in reached)
 
     def _bind(self, name: str, size) -> None:
         for variable, value in bindings(size).items():
@@ -122,6 +131,8 @@ class TinyJit:
             return self._plain(args, kwargs)
         captured = self.captured[key]
         if captured is None or not captured.is_valid(arguments):
+            if arguments.reached_by(self.fxn):              # which way it then reads cannot be told apart
+                return self._plain(args, kwargs)
             self.captured[key], result = _capture(self.fxn, args, kwargs, arguments)
             return result
         return self._plain(args, kwargs) if captured.overlaps(arguments) else captured.replay(arguments)
@@ -196,9 +207,15 @@ class _Captured:
     def overlaps(self, arguments: _Arguments) -> bool:
         """Whether an argument's memory is also another tensor's, and one of the two is written."""
         replay = self._replay
-        return any(id(storage.buffer) in replay.fixed_written for storage in arguments.storages) or any(
-            id(arguments.storages[number].buffer) in replay.fixed
-            or runtime.is_shared(arguments.tensors[number][1]) for number in replay.written_inputs)
+        if any(id(storage.buffer) in replay.fixed_written for storage in arguments.storages):
+            return True
+        for number in (*replay.written_inputs, *(number for number, _ in self._written)):
+            tensor = arguments.tensors[number][1]
+            if _root(tensor) is not None or id(arguments.storages[number].buffer) in replay.fixed:
+                return True
+            if runtime.is_shared(tensor):
+                return True
+        return False
 
     def replay(self, arguments: _Arguments):
         """Run again with other arguments."""
@@ -233,6 +250,11 @@ class _Captured:
         return _mapped(value, lambda one: self._rebuild(one, *state))
 
 
+def _root(tensor: Core) -> Core | None:
+    """The tensor that this one is a view of, as long as there is one."""
+    return tensor._base and tensor._base[0]()
+
+
 def _mapped(value, function: Callable):
     """A list, tuple or dict with its items replaced; anything else as it is."""
     if isinstance(value, dict):
@@ -259,6 +281,8 @@ def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) ->
     own = [tensor for _, tensor in arguments.tensors]
     own_ids = {id(tensor) for tensor in own}
     with recording(arguments.storages) as capture:
+        capture.viewed = {id(_root(tensor)): name for name, tensor in arguments.tensors}
+        capture.viewed.pop(id(None), None)
         result = fxn(*args, **kwargs)
         _settle([*((tensor, tensor.node) for tensor in _tensors_in(result)), *runtime.pending_writes()])
         runtime.return_home(capture, own_ids)

@@ -121,6 +121,11 @@ def before_write(holder) -> None:
     capture = capturing.active()
     if capture is None or born(holder) > capture.began or id(holder) in capture.homes:
         return
+    if id(holder) in capture.viewed:
+        raise JitError(
+            f"{capture.viewed[id(holder)]} is a view of a tensor that the captured function writes to; pass "
+            "that tensor, or a .clone() of the view"
+        )
     node = holder.lazy_node()
     if node is None and is_shared(holder):
         node = Node(ops.CONTIGUOUS, None, (holder.node,), serial())
@@ -279,7 +284,9 @@ def _join_readers(roots: list[Node], order: list[Node]) -> tuple[list[Node], lis
         if not written:
             return order, joined
         if others is None:
-            others = [(holder, node) for holder, node in waiting() if node not in roots]
+            others = waiting()
+            joined = [(holder, node) for holder, node in others if node in roots and node.op is ops.ASSIGN]
+            others = [(holder, node) for holder, node in others if node not in roots]
             others_order = toposort(*(node for _, node in others))
         reading = dependents(others_order, written)
         added = [(holder, node) for holder, node in others if node in reading]

@@ -28,6 +28,7 @@ class Capture:
     inputs  the arguments' storages                   began  serial of the first newer holder
     nodes   all that was computed or read             homes  written holders from outside, and their memory
     made    those of them whose values were left      runs   each submission, an execute.Run
+    viewed  id of the tensor that an argument is a view of -> the argument's name
     """
 
     def __init__(self, inputs: Sequence[Storage]):
@@ -38,6 +39,7 @@ class Capture:
         self.nodes: set[Node] = set()
         self.made: set[Node] = set()
         self.homes: dict[int, tuple[object, Storage]] = {}
+        self.viewed: dict[int, str] = {}
         self.paused = False
 
 

@@ -62,8 +62,11 @@ def graphs(draw, most: int = 5, symbolic: bool = False) -> Node:
 
 
 @st.composite
-def reductions(draw) -> Node:
-    """A product of matrices, a convolution, or rows put together, with work before and after."""
+def reductions(draw, symbolic: bool = False) -> Node:
+    """A product of matrices, a convolution, or rows put together, with work before and after.
+
+    symbolic: one of the sizes is a Variable.
+    """
     dtype = draw(st.sampled_from(TYPES[:7]))
     rows, inner, columns = (draw(st.sampled_from(SIZES)) for _ in range(3))
     kind = draw(st.sampled_from(("product", "product", "convolution", "rows")))
@@ -74,6 +77,7 @@ def reductions(draw) -> Node:
         turned = Node(ops.PERMUTE, None, (right,), (0, 2, 1))
         pair = [Node(ops.EXPAND, None, (side,), shape) for side in (left, turned)]
         node, axes, op = Node(ops.MUL, None, tuple(pair)), (2,), ops.ADD
+        node = _shrink_symbolic(draw, node) if symbolic else node
     elif kind == "convolution":
         image = leaf(array_of(draw, (rows, inner + 2), dtype), dtype)
         padded = Node(ops.PAD, None, (image,), ((0, 0), (draw(st.integers(0, 2)), 1)))
@@ -83,6 +87,7 @@ def reductions(draw) -> Node:
         node, axes, op = Node(ops.MUL, None, (taps, spread)), (0, 2), ops.ADD
     else:
         node = leaf(array_of(draw, (rows, inner, columns), dtype), dtype)
+        node = _shrink_symbolic(draw, node) if symbolic else node
         axes = tuple(sorted(draw(st.sets(st.integers(0, 2), min_size=1, max_size=2))))
         op = draw(st.sampled_from((ops.ADD, ops.MAX, ops.MIN)))
     total = Node(ops.REDUCE, None, (node,), (op, axes))
@@ -260,8 +265,7 @@ def schedules(draw, kernel: Kernel) -> Schedule:
     inner.sort(key=lambda loop: (loop.kind == LANES))
     free = [axis for axis in kernel.axes if axis is not kernel.sequential]
     loops: list[Loop] = []
-    if free and draw(st.booleans()):
-        axis = draw(st.sampled_from(free))
+    for axis in draw(st.lists(st.sampled_from(free), max_size=2, unique=True)) if free else ():
         first = queues[axis].pop(0)
         loops.append(Loop(axis, first.step, GROUP))
     loops += _interleaved(draw, kernel, queues, _may_spill(kernel) and draw(st.booleans()))

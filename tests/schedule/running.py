@@ -13,6 +13,7 @@ from tiny.ir.integer import bindings, substitute
 from tiny.ir.integer import evaluate as number
 from tiny.ir.node import Node, toposort
 from tiny.ir.text import print_graph
+from tiny.ir.verify import verify_instructions
 from tiny.realize.program import pointer_types, variables_in
 from tiny.render import c, c_prelude
 from tiny.render.decompose import decompose
@@ -47,6 +48,7 @@ def source_of(name: str, kernel: Kernel, schedule: Schedule, pointers: int) -> t
     """(C source, the VARIABLEs it takes, how many groups) of a kernel under a schedule."""
     check(kernel, schedule)
     lowered = lower(kernel, schedule, decompose)
+    verify_instructions(lowered.instructions)
     variables = sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg)
     text = c.render(name, lowered.instructions, pointer_types(kernel, pointers), variables)
     return Source(name, text, c_prelude.PRELUDE), variables, lowered.groups

@@ -39,8 +39,8 @@ def test_any_legal_schedule_computes_a_reduction(graph, choose):
     compare([graph], choose)
 
 
-@settings(max_examples=30)
-@given(graphs(symbolic=True), choices())
+@settings(max_examples=40)
+@given(st.one_of(graphs(symbolic=True), reductions(symbolic=True)), choices())
 def test_any_legal_schedule_computes_a_kernel_of_symbolic_size(graph, choose):
     compare([graph], choose)
 

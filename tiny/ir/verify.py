@@ -188,8 +188,8 @@ _CHECKS: dict[Op, Callable[[Node], str | None]] = {
 def verify_instructions(instructions: Sequence[Node]) -> None:
     """Check a flat list: scopes nest, and each operand stands before its user in a scope that is still open.
 
-    Constants, variables, arguments and LANES need not stand anywhere. Arithmetic must be decomposed (see
-    render.decompose), except on positions. Raises VerifyError.
+    Constants, variables, arguments, local memory and LANES need not stand anywhere. Arithmetic must be
+    decomposed (see render.decompose), except on positions. Raises VerifyError.
     """
     visible: set[Node] = set()
     scopes: list[tuple[Node, list[Node]]] = []
@@ -215,7 +215,7 @@ def verify_instructions(instructions: Sequence[Node]) -> None:
         raise VerifyError(f"flat list: {scopes[-1][0].op.name}: no END closes {scopes[-1][0]!r}")
 
 
-_ANYWHERE = (ops.CONST, ops.VARIABLE, ops.POINTER, ops.LANES)
+_ANYWHERE = (ops.CONST, ops.VARIABLE, ops.POINTER, ops.LOCAL, ops.LANES)
 _NO_ARITHMETIC = (dtypes.float16, dtypes.bfloat16, dtypes.fp8e4m3, dtypes.fp8e5m2)
 _MOVES = (ops.CONST, ops.CAST, ops.BITCAST, ops.WHERE)
 _BOOL_ROWS = (ops.AND, ops.OR, ops.XOR, ops.EQ, ops.NE, *_MOVES)

@@ -69,6 +69,14 @@ def test_a_sum_over_windows_far_out(plain):
     assert padded.tolist() == [0, 0, *((start + k) % 3 for k in range(6)), 0, 0, 0]
 
 
+def test_sums_of_more_ones_than_a_float_can_count(plain):
+    """Over one axis and over two with another between them, without memory for the ones."""
+    ones = Tensor(np.ones(1, np.float32)).realize()
+    assert ones.expand(2 ** 24 + 2).sum().item() == 2 ** 24 + 2
+    total = ones.reshape(1, 1, 1).expand(4099, 2, 4099).sum((0, 2))
+    assert total.tolist() == [float(np.float32(4099 * 4099))] * 2
+
+
 def test_a_symbolic_size_above_the_limit(plain):
     n = Variable("n", 1, 4 * HUGE)
     x = Tensor(np.arange(4, dtype=np.float32)).realize().reshape(4, 1).expand(4, HUGE).reshape(4 * HUGE)

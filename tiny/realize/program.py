@@ -23,7 +23,7 @@ from tiny.render.lower import lower
 from tiny.schedule import gpu, heuristic, work
 from tiny.schedule.axes import merge_axes
 from tiny.schedule.kernel import Kernel
-from tiny.schedule.loops import LOOP, Loop, Schedule, reduced_axes
+from tiny.schedule.loops import BLOCK, LOOP, Loop, Schedule, accumulation, reduced_axes
 from tiny.target import Target
 from tiny.toolchain import Source
 
@@ -124,10 +124,15 @@ def _choose(kernel: Kernel, target: Target) -> Schedule:
 
 
 def plain_schedule(kernel: Kernel) -> Schedule:
-    """Every axis one loop, in order: what NOOPT=1 gives."""
+    """Every axis one loop, in order, as NOOPT=1 wants. Sums of floats are taken apart, or they would stick."""
     outer = [Loop(axis, 1, LOOP) for axis in kernel.axes if axis is not kernel.sequential]
     last = [Loop(axis, 1, LOOP) for axis in (kernel.sequential,) if axis is not None]
-    return Schedule((*outer, *last, *(Loop(axis, 1, LOOP) for axis in reduced_axes(kernel))))
+    total, reduced = accumulation(kernel), reduced_axes(kernel)
+    inner = [Loop(axis, 1, LOOP) for axis in reduced]
+    if reduced and total.arg is ops.ADD and total.dtype.is_float:
+        inner = [Loop(axis, 1, BLOCK) for axis in reduced[:-1]]
+        inner += [Loop(reduced[-1], 1024, BLOCK), Loop(reduced[-1], 1, LOOP)]
+    return Schedule((*outer, *last, *inner))
 
 
 def pointer_types(kernel: Kernel, count: int) -> list[DType]:

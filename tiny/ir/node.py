@@ -1,5 +1,7 @@
 """The one node type every stage works on."""
+import os
 import struct
+import threading
 import weakref
 
 from tiny.ir import ops
@@ -64,6 +66,7 @@ class Node:
 
 
 _interned: dict[tuple, weakref.ref] = {}
+_table_lock = threading.RLock()     # re-entrant: the collector may forget a node while one is being put in
 _set = object.__setattr__
 
 
@@ -88,18 +91,17 @@ def _make(key: tuple, op: Op, dtype: DType | None, src: tuple, arg) -> Node:
     _set(node, "device", _device_of(op, src, arg))
 
     def forget(reference, key=key):
-        if _interned.get(key) is reference:
-            del _interned[key]
+        with _table_lock:  # another thread may just be putting its node there
+            if _interned.get(key) is reference:
+                del _interned[key]
 
     reference = weakref.ref(node, forget)
-    while True:  # another thread may have made the same node meanwhile
-        other = _interned.setdefault(key, reference)
-        if other is reference:
-            return node
-        alive = other()
-        if alive is not None:
-            return alive
-        _interned.pop(key, None)
+    with _table_lock:
+        other = _interned.get(key)  # another thread may have made the same node meanwhile
+        alive = None if other is None else other()
+        if alive is None:
+            _interned[key] = reference
+    return node if alive is None else alive
 
 
 def _device_of(op: Op, src: tuple, arg) -> str | None:
@@ -117,6 +119,14 @@ def _device_of(op: Op, src: tuple, arg) -> str | None:
                 )
             device = s.device
     return device
+
+
+def _after_fork_in_child() -> None:
+    global _table_lock
+    _table_lock = threading.RLock()                         # the parent's may have been held by another thread
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def const(value, dtype: DType) -> Node:

@@ -124,7 +124,7 @@ def _choose(kernel: Kernel, target: Target) -> Schedule:
 
 
 def plain_schedule(kernel: Kernel) -> Schedule:
-    """Every axis one loop, in order, as NOOPT=1 wants. Sums of floats are taken apart, or they would stick."""
+    """Every axis one loop, in order, for NOOPT=1. Sums of floats are taken apart, or they would stick."""
     outer = [Loop(axis, 1, LOOP) for axis in kernel.axes if axis is not kernel.sequential]
     last = [Loop(axis, 1, LOOP) for axis in (kernel.sequential,) if axis is not None]
     total, reduced = accumulation(kernel), reduced_axes(kernel)

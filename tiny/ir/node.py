@@ -123,7 +123,7 @@ def _device_of(op: Op, src: tuple, arg) -> str | None:
 
 def _after_fork_in_child() -> None:
     global _table_lock
-    _table_lock = threading.RLock()                         # the parent's may have been held by another thread
+    _table_lock = threading.RLock()                         # the parent's may be held by another thread
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -287,3 +287,22 @@ def test_a_dropped_program_stays_until_its_commands_have_run(cpu, words, program
     cpu.allocate(64)
     cpu.synchronize()
     assert read(buffer) == [3]
+
+
+def test_a_program_is_loaded_into_memory_that_earlier_commands_are_done_with(cpu, programs):
+    """A dropped buffer's memory may be given to a program while the command that writes it still waits."""
+    text = "void seven(const unsigned long *args) { *(unsigned long *)args[0] = 7; }"
+    code = cpu.compile([Source("seven", text)])[0]
+    result = cpu.allocate(8).initialize(bytes(8))
+    for _ in range(50):
+        dropped = [cpu.allocate(8) for _ in range(40)]
+        queue = cpu.queue()
+        queue.execute(programs["slow"], [300_000])
+        for buffer in dropped:
+            queue.execute(programs["store"], [buffer.address, 0x40400000])
+        queue.finish().submit()
+        del dropped, buffer
+        queue = cpu.queue()
+        queue.execute(cpu.load(code, "seven"), [result.address])
+        cpu.synchronize(queue.finish().submit())
+        assert read(result) == [7]

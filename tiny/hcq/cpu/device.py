@@ -74,7 +74,7 @@ class CpuDevice(Device):
     def load(self, object_code: bytes, entry: str) -> Program:
         image = self._image(object_code)
         record = self.allocate(ProgramRecord.size_bytes)
-        ProgramRecord.encode(self.io.view(record.address, record.size), 0, entry=image.symbol(entry))
+        record.initialize(bytes(ProgramRecord(entry=image.symbol(entry))))
         program = Program(entry, record.address, self, (image, record))
         self._programs[record.address] = program
         if events.listeners:

@@ -56,7 +56,9 @@ def from_registers(values: Mapping[int, int], counts: tuple[int, int, int], init
         raise EmulatorError(f"{where}: the dispatch initiator {initiator:#x} lacks COMPUTE_SHADER_EN")
     if not start.FORCE_START_AT_000 and any(word(f"COMPUTE_START_{axis}") for axis in "XYZ"):
         raise EmulatorError(f"{where}: a grid that starts elsewhere than at 0, 0, 0 is not emulated")
-    threads = tuple(word(f"COMPUTE_NUM_THREAD_{axis}") & 0xFFFF for axis in "XYZ")
+    if start.PARTIAL_TG_EN:
+        raise EmulatorError(f"{where}: PARTIAL_TG_EN, last workgroups of another size, is not emulated")
+    threads = tuple(_threads(file, word(f"COMPUTE_NUM_THREAD_{axis}"), axis, where) for axis in "XYZ")
     check_threads(threads, where)
     if start.USE_THREAD_DIMENSIONS:
         grid = counts
@@ -121,6 +123,15 @@ def from_aql(packet, card: Card, table: PageTable, where: str) -> Dispatch:
         scratch=packet.private_segment_bytes * wave_size,
         scratch_base=0,
     )
+
+
+def _threads(file, word: int, axis: str, where: str) -> int:
+    """Work-items of a workgroup along an axis; on gfx12 the word may also ask for interleaved workgroups."""
+    register = getattr(file, f"COMPUTE_NUM_THREAD_{axis}").parse(word)
+    if getattr(register, f"INTERLEAVE_BITS_{axis}", 0):
+        raise EmulatorError(f"{where}: COMPUTE_NUM_THREAD_{axis} {word:#x} asks for interleaved workgroups, "
+                            "which are not emulated")
+    return register.NUM_THREAD_FULL
 
 
 def check_threads(threads: tuple[int, ...], where: str) -> None:

@@ -64,6 +64,10 @@ def first(src, arg, dtype) -> DType:
     return src[0].dtype
 
 
+def third(src, arg, dtype) -> DType:
+    return src[2].dtype
+
+
 def same(src, arg, dtype) -> DType:
     """All operands have one type and the result has it too."""
     if any(s.dtype is not src[0].dtype for s in src):
@@ -112,6 +116,10 @@ def scalar(src, arg) -> tuple:
 
 def of_first(src, arg) -> tuple:
     return src[0].shape
+
+
+def of_third(src, arg) -> tuple:
+    return src[2].shape
 
 
 def broadcast(src, arg) -> tuple:
@@ -332,6 +340,9 @@ LOOP = op("LOOP", level=KERNEL, operands=1, dtype=position, shape=scalar,
 END = op("END", level=KERNEL, operands=1, dtype=nothing, shape=scalar, doc="closes a GROUP, LOOP or IF")
 IF = op("IF", level=KERNEL, operands=1, dtype=nothing, shape=scalar,
         doc="runs where the operand is true; arg: a number unique in the kernel")
+BARRIER = op("BARRIER", level=KERNEL, operands=0, dtype=nothing, shape=scalar,
+             doc="all work-items of a group wait here for one another, and see what the others stored in "
+                 "LOCAL memory; no item may miss it. arg: a number unique in the kernel")
 REGISTER = op("REGISTER", level=KERNEL, operands=1, dtype=first, shape=of_first,
               doc="a variable that starts as its operand; arg: a number unique in the kernel")
 SET = op("SET", level=KERNEL, operands=2, dtype=nothing, shape=scalar,
@@ -343,6 +354,9 @@ EXTRACT = op("EXTRACT", level=KERNEL, operands=1, dtype=first, shape=scalar, doc
 SLICE = op("SLICE", level=KERNEL, operands=1, dtype=first, shape=sliced,
            doc="arg: (start, n); n neighbouring lanes")
 STACK = op("STACK", level=KERNEL, operands=None, dtype=same, shape=stacked, doc="scalars to lanes")
+MATMUL = op("MATMUL", level=KERNEL, operands=3, dtype=third, shape=of_third,
+            doc="a, b, c: the elements of three small matrices that a work-item holds; c + a b, made by all "
+                "items of a wave together. arg: the instruction's name, which says where elements stand")
 
 IDENTITY = {ADD: 0, MUL: 1, MAX: "min", MIN: "max"}
 

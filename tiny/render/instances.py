@@ -1,14 +1,15 @@
-"""One point of the register tile: a kernel's expression with its axes replaced by positions,
-some of them lanes.
+"""One point of the register tile: a kernel's expression with its axes replaced by positions, some of them
+lanes; and where the walk through the loops is.
 """
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
-from tiny.ir.integer import ARITHMETIC, Integer, as_node, less, linear, substitute
+from tiny.ir.integer import ARITHMETIC, Integer, as_node, less, linear, multiply, substitute
 from tiny.ir.node import Node, const, toposort
 from tiny.ir.ops import Op
+from tiny.schedule.loops import Loop, Pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,33 @@ class Instance:
     """
     positions: dict[Node, Integer]
     gates: tuple[tuple[Node, Node], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the walk through the loops is.
+
+    base, extent  of each axis: its position so far, and how many points are left
+    counters      of each loop so far, by its number
+    packed        operand -> (LOCAL with its copy, how it was packed)
+    scalar        in a remainder whose lanes are walked one by one
+    """
+    base: dict[Node, Integer]
+    extent: dict[Node, Integer]
+    counters: dict[int, Integer]
+    packed: dict[Node, tuple[Node, Pack]]
+    scalar: bool = False
+
+    def enter(self, number: int, loop: Loop, counter: Integer, extent: Integer) -> "State":
+        """Inside a loop, at its `counter`, with `extent` points of its axis left."""
+        moved = self.base[loop.axis] + multiply(counter, loop.step)
+        return replace(self, base=self.base | {loop.axis: moved}, extent=self.extent | {loop.axis: extent},
+                       counters=self.counters | {number: counter})
+
+    def one_by_one(self, axis: Node, counter: Integer) -> "State":
+        """At a single point of `axis`, `counter` further on, without lanes."""
+        return replace(self, base=self.base | {axis: self.base[axis] + counter},
+                       extent=self.extent | {axis: 1}, scalar=True)
 
 
 def combine(op: Op, a: Node, b: Node) -> Node:

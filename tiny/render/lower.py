@@ -5,16 +5,17 @@ points is an Instance: the kernel's expression with its axes replaced by positio
 interning, placed in the outermost scope that knows their operands (so what a loop does not change stands
 before it), and emitted once.
 """
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tiny.ir import ops
 from tiny.ir.integer import Integer, as_node, bounds, less, multiply, unbound
 from tiny.ir.node import Node, const
 from tiny.ir.ops import identity_of
+from tiny.render import packing
+from tiny.render.emit import Emitter
 from tiny.render.grid import make_grid
-from tiny.render.instances import Instance, Instantiate, all_of, at_lane, combine, lanes_in, load, neighbours
+from tiny.render.instances import Instance, Instantiate, State, all_of, combine, load
 from tiny.render.scopes import Scopes
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import (
@@ -25,10 +26,8 @@ from tiny.schedule.loops import (
     PARALLEL,
     SPLIT,
     Loop,
-    Pack,
     Schedule,
     accumulation,
-    pack_counts,
     spills,
 )
 
@@ -46,37 +45,11 @@ class Lowered:
     threads: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """Where the walk through the loops is.
-
-    base, extent  of each axis: its position so far, and how many points are left
-    counters      of each loop so far, by its number
-    packed        operand -> (LOCAL with its copy, how it was packed)
-    scalar        in a remainder whose lanes are walked one by one
-    """
-    base: dict[Node, Integer]
-    extent: dict[Node, Integer]
-    counters: dict[int, Integer]
-    packed: dict[Node, tuple[Node, Pack]]
-    scalar: bool = False
-
-    def enter(self, number: int, loop: Loop, counter: Integer, extent: Integer) -> "_State":
-        """Inside a loop, at its `counter`, with `extent` points of its axis left."""
-        moved = self.base[loop.axis] + multiply(counter, loop.step)
-        return replace(self, base=self.base | {loop.axis: moved}, extent=self.extent | {loop.axis: extent},
-                       counters=self.counters | {number: counter})
-
-    def one_by_one(self, axis: Node, counter: Integer) -> "_State":
-        """At a single point of `axis`, `counter` further on, without lanes."""
-        return replace(self, base=self.base | {axis: self.base[axis] + counter},
-                       extent=self.extent | {axis: 1}, scalar=True)
-
-
 class _Lowering:
     def __init__(self, kernel: Kernel, schedule: Schedule, simplify: Callable[[Node], Node]):
         self.kernel, self.schedule, self.loops = kernel, schedule, schedule.loops
         self.scopes = Scopes(simplify)
+        self.emit = Emitter(self.scopes)
         self.total = accumulation(kernel)
         self.reduced = self.total.src[1:] if self.total is not None else ()
         self.value = Instantiate(kernel.value)
@@ -86,20 +59,14 @@ class _Lowering:
         self.destination = Node(ops.POINTER, kernel.dtype, (), 0)
         self.groups: Integer = 1
         self.threads = 1
-        self.unique = 0
         self.scopes.will_write(self.destination)
-
-    def number(self) -> int:
-        """A number no other loop, register or read of this kernel has."""
-        self.unique += 1
-        return self.unique
 
     def run(self) -> Lowered:
         axes = {loop.axis for loop in self.loops}
         sizes = {
             axis: axis.src[0].arg if axis.src[0].op is ops.CONST else unbound(axis.src[0]) for axis in axes
         }
-        state = _State(dict.fromkeys(axes, 0), sizes, {}, {})
+        state = State(dict.fromkeys(axes, 0), sizes, {}, {})
         if self.kernel.carried:
             self._walk(state, 0, self._sequential_loop(), self._running)
         elif self.total is None:
@@ -119,18 +86,18 @@ class _Lowering:
         return next(n for n in controls if self.loops[n].axis in self.reduced)
 
     # -- loops -----------------------------------------------------------------------------------------------
-    def _walk(self, state: _State, number: int, stop: int, body: Callable[[_State], None]) -> None:
+    def _walk(self, state: State, number: int, stop: int, body: Callable[[State], None]) -> None:
         """Emit control loops `number` to stop - 1, remainders included, with `body` inside."""
         packs = [pack for pack in self.schedule.packs if pack.depth == number < stop]
         if packs:
             self.scopes.open(None)
             for pack in packs:
-                state = self._pack(state, pack)
+                state = packing.copy(self.emit, self.schedule, state, pack)
         self._walk_packed(state, number, stop, body)
         if packs:
             self.scopes.close()
 
-    def _walk_packed(self, state: _State, number: int, stop: int, body: Callable[[_State], None]) -> None:
+    def _walk_packed(self, state: State, number: int, stop: int, body: Callable[[State], None]) -> None:
         if number == stop:
             body(state)
             return
@@ -147,7 +114,7 @@ class _Lowering:
                 self._walk_grid(state, stop, body)
             return
         if isinstance(count, Node) or count > 1:
-            counter = Node(ops.LOOP, None, (as_node(count),), self.number())
+            counter = Node(ops.LOOP, None, (as_node(count),), self.emit.number())
             self.scopes.open(counter, conditional=bounds(count)[0] < 1)
             self._walk(state.enter(number, loop, counter, loop.step), number + 1, stop, body)
             self.scopes.close()
@@ -157,7 +124,7 @@ class _Lowering:
             return
         remainder = state.enter(number, loop, count, rest)
         if isinstance(rest, Node) and self._has_lanes(loop.axis):
-            counter = Node(ops.LOOP, None, (rest,), self.number())
+            counter = Node(ops.LOOP, None, (rest,), self.emit.number())
             self.scopes.open(counter, conditional=True)
             self._walk(remainder.one_by_one(loop.axis, counter), number + 1, stop, body)
             self.scopes.close()
@@ -171,7 +138,7 @@ class _Lowering:
         )
 
     def _walk_groups(
-        self, state: _State, stop: int, body: Callable[[_State], None], count: Integer, rest: Integer
+        self, state: State, stop: int, body: Callable[[State], None], count: Integer, rest: Integer
     ) -> None:
         """One loop shared out as groups; the last, smaller one has code of its own."""
         loop = self.loops[0]
@@ -189,7 +156,7 @@ class _Lowering:
                 self._guarded(condition, state.enter(0, loop, group, extent), 1, stop, body)
         self.scopes.close()
 
-    def _walk_grid(self, state: _State, stop: int, body: Callable[[_State], None]) -> None:
+    def _walk_grid(self, state: State, stop: int, body: Callable[[State], None]) -> None:
         """Several loops shared out as groups and work-items; work-items past the end do nothing."""
         grid = make_grid(self.loops, state.extent)
         openers = [opener for opener in (grid.group, grid.item) if opener is not None]
@@ -207,17 +174,18 @@ class _Lowering:
             self.scopes.close()
 
     def _guarded(
-        self, condition: Node | bool, state: _State, number: int, stop: int, body: Callable[[_State], None]
+        self, condition: Node | bool, state: State, number: int, stop: int, body: Callable[[State], None]
     ) -> None:
         if condition is True:
             self._walk(state, number, stop, body)
             return
-        self.scopes.open(Node(ops.IF, None, (self.scopes.place(condition),), self.number()), conditional=True)
+        opener = Node(ops.IF, None, (self.scopes.place(condition),), self.emit.number())
+        self.scopes.open(opener, conditional=True)
         self._walk(state, number, stop, body)
         self.scopes.close()
 
     # -- the register tile -----------------------------------------------------------------------------------
-    def _points(self, state: _State, of_result: bool) -> list[tuple[Instance, dict[int, Integer], int]]:
+    def _points(self, state: State, of_result: bool) -> list[tuple[Instance, dict[int, Integer], int]]:
         """Instances over the unrolled and lane loops of the result's axes, or of the reduced ones.
 
         Each comes with the counters of its loops and the number of its own accumulator set (for SPLIT).
@@ -264,16 +232,11 @@ class _Lowering:
         points = [(point, less(point * loop.step, extent)) for point in range(width)]
         return [(point, exists) for point, exists in points if exists is not False]
 
-    def _replaced(self, state: _State, counters: dict[int, Integer]) -> dict[Node, Node]:
-        """Packed operands, read from their copies."""
-        known = state.counters | counters
-        return {
-            operand: load(local, self._local_index(pack, known), ())
-            for operand, (local, pack) in state.packed.items()
-        }
+    def _replaced(self, state: State, counters: dict[int, Integer]) -> dict[Node, Node]:
+        return packing.replacements(self.schedule, state, counters)
 
     # -- bodies ----------------------------------------------------------------------------------------------
-    def _store_tile(self, state: _State) -> None:
+    def _store_tile(self, state: State) -> None:
         for instance, counters, _ in self._points(state, True):
             value = self.value(instance, self._replaced(state, counters))
             if self.kernel.combine is not None:
@@ -281,18 +244,18 @@ class _Lowering:
                 value = combine(self.kernel.combine, old, value)
             self._store(instance, value)
 
-    def _running(self, state: _State) -> None:
+    def _running(self, state: State) -> None:
         """A running reduction: registers before the sequential loop, one step and one store in it."""
         lanes = self._lane_count(True, state)
         wide = self.kernel.value.dtype
         points = self._points(state, True)
-        registers = [self._register(identity_of(self.kernel.combine, wide), wide, lanes) for _ in points]
+        registers = [self.emit.register(identity_of(self.kernel.combine, wide), wide, lanes) for _ in points]
 
-        def step(inner: _State) -> None:
+        def step(inner: State) -> None:
             for register, (instance, counters, _) in zip(registers, self._points(inner, True), strict=True):
                 value = self.value(instance, self._replaced(inner, counters))
-                self._set(register, combine(self.kernel.combine, self._read(register), value))
-                result = self._read(register)
+                self.emit.set(register, combine(self.kernel.combine, self.emit.read(register), value))
+                result = self.emit.read(register)
                 self._store(
                     instance,
                     result if wide is self.kernel.dtype else Node(ops.CAST, self.kernel.dtype, (result,)),
@@ -300,39 +263,39 @@ class _Lowering:
 
         self._walk(state, self._sequential_loop(), len(self.loops), step)
 
-    def _sum_tile(self, state: _State) -> None:
+    def _sum_tile(self, state: State) -> None:
         points = self._points(state, True)
         totals = self._sums(state, self._sum_start(), points)
         for (instance, counters, _), total in zip(points, totals, strict=True):
             self._store(instance, self.value(instance, self._replaced(state, counters) | {self.total: total}))
 
-    def _sums(self, state: _State, number: int, points: list) -> list[Node]:
+    def _sums(self, state: State, number: int, points: list) -> list[Node]:
         """The reduction over loops from `number` on, for each instance of the result."""
         block = next((n for n in range(number, len(self.loops)) if self.loops[n].kind == BLOCK), None)
         op, dtype = self.total.arg, self.total.dtype
         start = identity_of(op, dtype)
         if block is None:
             return self._plain_sums(state, number, points, start)
-        registers = [self._register(start, dtype, self._lane_count(True, state)) for _ in points]
+        registers = [self.emit.register(start, dtype, self._lane_count(True, state)) for _ in points]
 
-        def inner(within: _State) -> None:
+        def inner(within: State) -> None:
             parts = self._sums(within, block + 1, points)
             for register, part in zip(registers, parts, strict=True):
-                self._set(register, combine(op, self._read(register), part))
+                self.emit.set(register, combine(op, self.emit.read(register), part))
 
         self._walk(state, number, block + 1, inner)
-        return [self._read(register) for register in registers]
+        return [self.emit.read(register) for register in registers]
 
-    def _plain_sums(self, state: _State, number: int, points: list, start) -> list[Node]:
+    def _plain_sums(self, state: State, number: int, points: list, start) -> list[Node]:
         op, dtype = self.total.arg, self.total.dtype
         across = self._lane_count(False, state)  # lanes along a reduced axis
         lanes = across or self._lane_count(True, state)
         copies = 1
         for n, loop in enumerate(self.loops):
             copies *= self._width(n) if loop.kind == SPLIT else 1
-        registers = [[self._register(start, dtype, lanes) for _ in range(copies)] for _ in points]
+        registers = [[self.emit.register(start, dtype, lanes) for _ in range(copies)] for _ in points]
 
-        def inner(within: _State) -> None:
+        def inner(within: State) -> None:
             for over, reduced_counters, own in self._points(within, False):
                 for sums, (instance, counters, _) in zip(registers, points, strict=True):
                     both = Instance(instance.positions | over.positions, instance.gates + over.gates)
@@ -340,7 +303,7 @@ class _Lowering:
                     exists = all_of([gate for _, gate in over.gates])
                     if exists is not None:
                         value = Node(ops.WHERE, None, (exists, value, const(start, dtype)))
-                    self._set(sums[own], combine(op, self._read(sums[own]), value))
+                    self.emit.set(sums[own], combine(op, self.emit.read(sums[own]), value))
 
         self._walk(state, number, len(self.loops), inner)
         totals = [self._gathered(sums, across) for sums in registers]
@@ -348,7 +311,7 @@ class _Lowering:
         return [total if before is None else combine(op, before, total)
                 for before, total in zip(waiting, totals, strict=True)]
 
-    def _waiting(self, instance: Instance, state: _State) -> Node | None:
+    def _waiting(self, instance: Instance, state: State) -> Node | None:
         """The sum that an earlier round of an outer reduced loop left in the destination; None when there is
         none.
         """
@@ -367,7 +330,7 @@ class _Lowering:
     def _gathered(self, registers: list[Node], across: int) -> Node:
         """One value out of the accumulators of one instance: first of its copies, then of its lanes."""
         op = self.total.arg
-        values = [self._read(register) for register in registers]
+        values = [self.emit.read(register) for register in registers]
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=False)
             values = [combine(op, a, b) for a, b in pairs] + ([values[-1]] if len(values) % 2 else [])
@@ -379,7 +342,7 @@ class _Lowering:
             total = combine(op, *(Node(ops.SLICE, None, (total,), (start, across)) for start in (0, across)))
         return combine(op, *(Node(ops.EXTRACT, None, (total,), lane) for lane in range(2)))
 
-    def _lane_count(self, of_result: bool, state: _State) -> int:
+    def _lane_count(self, of_result: bool, state: State) -> int:
         """Lanes along the result's axes or along reduced ones, 0 for none."""
         if of_result and state.scalar:
             return 0
@@ -388,90 +351,12 @@ class _Lowering:
                 return self._width(number) if self._width(number) > 1 else 0
         return 0
 
-    # -- registers and memory --------------------------------------------------------------------------------
-    def _register(self, start, dtype, lanes: int) -> Node:
-        initial = const(start, dtype)
-        if lanes:
-            initial = Node(ops.BROADCAST, None, (initial,), lanes)
-        return self.scopes.statement(ops.REGISTER, (initial,), self.number())
-
-    def _read(self, register: Node) -> Node:
-        return Node(ops.READ, None, (register,), self.number())
-
-    def _set(self, register: Node, value: Node) -> None:
-        self.scopes.statement(ops.SET, (register, value), self.number())
-
     def _gates(self, instance: Instance) -> list[Node]:
         gates = [gate for _, gate in instance.gates]
         return gates if self.gate is None else [*gates, self.gate(instance, {})]
 
     def _store(self, instance: Instance, value: Node) -> None:
-        index = self.where(instance, {})
-        gate = all_of(self._gates(instance))
-        self._store_at(self.destination, index, value, gate)
-
-    def _store_at(self, pointer: Node, index: Integer, value: Node, gate: Node | None) -> None:
-        lanes = lanes_in(index) or lanes_in(gate)
-        if gate is not None and gate.op is ops.CONST and not gate.arg:
-            return
-        if lanes is None:
-            self.scopes.statement(
-                ops.STORE, (pointer, as_node(index), value, *(() if gate is None else (gate,)))
-            )
-            return
-        first = neighbours(index, lanes)
-        if first is not None and lanes_in(gate) is None:
-            if not value.shape:
-                value = Node(ops.BROADCAST, None, (value,), lanes.arg)
-            self.scopes.statement(
-                ops.STORE, (pointer, as_node(first), value, *(() if gate is None else (gate,)))
-            )
-            return
-        value = self.scopes.place(value)
-        for lane in range(lanes.arg):
-            one = Node(ops.EXTRACT, None, (value,), lane) if value.shape else value
-            self._store_at(
-                pointer,
-                at_lane(index, lanes, lane),
-                one,
-                None if gate is None else at_lane(gate, lanes, lane),
-            )
-
-    # -- packing ---------------------------------------------------------------------------------------------
-    def _local_index(self, pack: Pack, counters: dict[int, Integer]) -> Integer:
-        index: Integer = 0
-        for number, count in zip(pack.layout, pack_counts(self.schedule, pack), strict=True):
-            index = multiply(index, count) + counters.get(number, 0)
-        return index
-
-    def _pack(self, state: _State, pack: Pack) -> _State:
-        """Emit the copy of an operand; the state it returns reads from the copy."""
-        counts = pack_counts(self.schedule, pack)
-        local = Node(ops.LOCAL, pack.operand.dtype, (), (self.number(), math.prod(counts)))
-        self.scopes.will_write(local)
-        positions = dict(state.base)
-        counters: dict[int, Integer] = {}
-        opened = 0
-        for number, count in zip(pack.layout, counts, strict=True):
-            loop = self.loops[number]
-            if loop.kind == LANES and number == pack.layout[-1]:
-                counter: Integer = Node(ops.LANES, None, (), count)
-            elif count == 1:
-                counter = 0
-            else:
-                counter = Node(ops.LOOP, None, (as_node(count),), self.number())
-                self.scopes.open(counter)
-                opened += 1
-            counters[number] = counter
-            positions[loop.axis] = positions[loop.axis] + multiply(counter, loop.step)
-        read = Instantiate(pack.operand)
-        gates = [(axis, less(positions[axis], unbound(axis.src[0]))) for axis in read.axes[pack.operand]]
-        gates = tuple((axis, gate) for axis, gate in gates if isinstance(gate, Node))
-        value = read(Instance(positions, gates), self._replaced(state, counters))
-        self._store_at(local, self._local_index(pack, counters), value, None)
-        for _ in range(opened):
-            self.scopes.close()
-        return replace(state, packed=state.packed | {pack.operand: (local, pack)})
+        self.emit.store(self.destination, self.where(instance, {}), value, all_of(self._gates(instance)))
 
 
 def _not(condition: Node | bool) -> Node | bool:

@@ -121,7 +121,9 @@ class Scopes:
         return depth
 
     def statement(self, op, src: tuple[Node, ...], arg=None) -> Node:
-        """Append an instruction with an effect: STORE, REGISTER or SET; its operands are placed first."""
+        """Append an instruction with an effect: STORE, REGISTER, SET or BARRIER; its operands are placed
+        first.
+        """
         src = tuple(s if s.op in (ops.POINTER, ops.LOCAL, ops.REGISTER) else self.place(s) for s in src)
         node = Node(op, None, src, arg)
         self.stack[-1].body.append(node)
@@ -130,6 +132,9 @@ class Scopes:
             self._simple[node] = node
         if op is ops.STORE:
             self._forget_loads(src[0])
+        if op is ops.BARRIER:
+            for pointer in self._written:
+                self._forget_loads(pointer)
         return node
 
     def _forget_loads(self, pointer: Node) -> None:

@@ -11,6 +11,7 @@ COMMANDS = {
     "hwcheck": ("tiny.hcq.hwcheck", "try a real card stage by stage, and write down what was found"),
     "decode": ("tiny.trace.decode", "a captured command buffer, packet by packet"),
     "run-asm": ("tiny.emulator.amd.isa.assemble", "run a hand-written Radeon kernel on the emulated card"),
+    "tune": ("tiny.realize.tune", "schedules found by BEAM: list, export, import, clear"),
     "abi": ("tiny.trace.abi", "what changed between two NVIDIA driver versions in the structs used here"),
 }
 

@@ -80,7 +80,7 @@ class Config:
     no_color: str = _setting("", _text, "anything: text without colours")
     check: int = _setting(0, _count, "1: verify graphs at every stage, refuse an index outside its axis")
     jit: int = _setting(1, _count, "0 off, 1 on, 2 replay without one submission")
-    beam: int = _setting(0, _count, "width of the schedule search, 0 off")
+    beam: int = _setting(0, _count, "schedules kept from one round of the search to the next, 0: no search")
     noopt: int = _setting(0, _count, "1: kernels as written, no schedule heuristics")
     parallel: int = _setting(0, _count, "processes for compiling and searching, 0: one for each core")
     threads: int = _setting(0, _count, "threads of the CPU device, 0: one for each core")

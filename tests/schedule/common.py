@@ -2,7 +2,7 @@
 from tiny import Tensor
 from tiny.ir import ops
 from tiny.ir.node import Node, toposort
-from tiny.realize.program import Prepared, prepare
+from tiny.realize.prepare import Prepared, prepare
 from tiny.schedule.plan import Plan, make_plan
 from tiny.target import Target
 

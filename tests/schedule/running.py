@@ -14,7 +14,7 @@ from tiny.ir.integer import evaluate as number
 from tiny.ir.node import Node, toposort
 from tiny.ir.text import print_graph
 from tiny.ir.verify import verify_instructions
-from tiny.realize.program import pointer_types, variables_in
+from tiny.realize.prepare import pointer_types, variables_in
 from tiny.render import c, c_prelude
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower

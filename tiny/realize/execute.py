@@ -65,6 +65,7 @@ def prepare(
         device,
         opened.target.max_buffers,
         config.current().noopt,
+        config.current().beam,
     )
     prepared = _plans.get(key)
     if prepared is None:

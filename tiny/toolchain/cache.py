@@ -1,4 +1,5 @@
 """A content-addressed cache on disk that is safe between processes."""
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -66,6 +67,16 @@ class Cache:
                 self._shared[place] = one
                 self.put(place, one)
             self._write(key, SHARED + place.encode())
+
+    def keys(self) -> list[str]:
+        """The keys of all entries, sorted."""
+        found = []
+        with contextlib.suppress(FileNotFoundError):
+            for start in os.listdir(self.folder):
+                path = os.path.join(self.folder, start)
+                if len(start) == 2 and os.path.isdir(path):
+                    found += [start + rest for rest in os.listdir(path)]
+        return sorted(found)
 
     def work_folder(self) -> str | None:
         """A folder for temporary files on the same file system, None if there is none to write in."""

@@ -147,10 +147,12 @@ lifetimes = st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 12), st.inte
 
 
 @settings(max_examples=300)
-@given(lifetimes, st.sampled_from((1, 64, 256)))
-def test_buffers_alive_at_the_same_time_never_overlap(spans, align):
+@given(lifetimes, st.sampled_from((1, 64, 256)), st.booleans())
+def test_buffers_alive_at_the_same_time_never_overlap(spans, align, many):
     """In the arena: aligned, inside it, and apart from all that live at any of the same steps."""
-    offsets, size = assign_offsets(spans, align)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tiny.schedule.memory.FEW", 0 if many else len(spans))
+        offsets, size = assign_offsets(spans, align)
     for number, (one, offset) in enumerate(zip(spans, offsets, strict=True)):
         assert offset % align == 0 and offset + one.size <= size
         for other, place in zip(spans[:number], offsets[:number], strict=True):
@@ -166,6 +168,14 @@ def test_the_arena_is_as_large_as_what_is_alive_at_once():
     assert assign_offsets([], 256) == ([], 0)
     with pytest.raises(ValueError, match="lifetime 0 ends at step 1, before it starts at step 2"):
         assign_offsets([Lifetime(8, 2, 1)])
+
+
+def test_the_arena_of_a_long_chain_is_that_of_a_short_one():
+    """Three buffers are alive at a time, however many there are."""
+    def chain(length: int) -> list[Lifetime]:
+        return [Lifetime(1024 * (1 + number % 2), number, number + 2) for number in range(length)]
+    sizes = [assign_offsets(chain(length))[1] for length in (10, 200, 300, 5000)]
+    assert sizes == [sizes[0]] * 4
 
 
 def _sizes(plan: Plan) -> list[list[tuple]]:

@@ -3,7 +3,7 @@
 A plan knows its graph's leaves only by number, so it serves every graph of the same structure.
 """
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tiny.ir import ops
@@ -123,26 +123,43 @@ class _Builder:
 
     def _forbid_impossible_writes(self) -> None:
         """A base that must survive, or that a later reader needs, is not overwritten."""
-        ancestors: dict[Node, int] = {}
-        bit = {node: 1 << number for number, node in enumerate(self.stored)}
-        for node in self.stored:                             # topological order
-            mask = bit[node]
-            for source in self.inputs[node]:
-                mask |= ancestors.get(source, 0)
-            ancestors[node] = mask
+        writes = [node for node in self.stored if self.in_place(node)]
+        readers = self._readers(node.src[0] for node in writes)
+        later = self._later_than([node for node in writes if len(readers[node.src[0]]) > 1])
         taken: set[Node] = set()
-        for node in self.stored:
-            if not self.in_place(node):
-                continue
+        kept = {*self.roots, *self.views.values()}
+        for node in writes:
             base = node.src[0]
             free = self.writable[base] if base.op is ops.BUFFER else base in self.stored
-            readers = [other for other in self.stored if other is not node and base in self.inputs[other]]
-            late = any(ancestors[reader] & bit[node] for reader in readers)
-            kept = base in self.roots or base in self.views.values()
-            if not free or kept or base in taken or late:
+            late = node in later and any(reader in later[node] for reader in readers[base])
+            if not free or base in kept or base in taken or late:
                 self.copied.add(node)
             else:
                 taken.add(base)
+
+    def _readers(self, bases: Iterable[Node]) -> dict[Node, list[Node]]:
+        """The stored nodes whose kernels read each of the bases."""
+        readers: dict[Node, list[Node]] = {base: [] for base in bases}
+        if readers:
+            for node in self.stored:
+                for source in self.inputs[node]:
+                    if source in readers:
+                        readers[source].append(node)
+        return readers
+
+    def _later_than(self, writes: list[Node]) -> dict[Node, set[Node]]:
+        """For each of the writes, the stored nodes that need its result."""
+        later: dict[Node, set[Node]] = {node: set() for node in writes}
+        after: dict[Node, list[Node]] = {}                   # stored node -> the writes that it needs
+        for node in self.stored if writes else ():           # topological order
+            needed = {write for source in self.inputs[node] for write in after.get(source, ())}
+            for write in needed:
+                later[write].add(node)
+            if node in later:
+                needed.add(node)
+            if needed:
+                after[node] = list(needed)
+        return later
 
     def _hold_values(self, sequence: list[Node]) -> bool:
         """Store the value of each write that reads its base elsewhere than where it writes;
@@ -172,11 +189,10 @@ class _Builder:
         before: dict[Node, set[Node]] = {
             node: {s for s in self.inputs[node] if s in self.stored} for node in self.stored
         }
-        for node in self.stored:
-            if self.in_place(node):
-                before[node].update(
-                    other for other in self.stored if other is not node and node.src[0] in self.inputs[other]
-                )
+        writes = [node for node in self.stored if self.in_place(node)]
+        readers = self._readers(node.src[0] for node in writes)
+        for node in writes:
+            before[node].update(other for other in readers[node.src[0]] if other is not node)
         after: dict[Node, list[Node]] = {node: [] for node in self.stored}
         for node, earlier in before.items():
             for other in earlier:

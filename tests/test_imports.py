@@ -27,7 +27,8 @@ MAY_IMPORT = {  # a folder, or a module of tiny/ -> what it may import
     "__init__": {"frontend", "nn", "ir", "realize", "devices"},
     "llm": EVERYTHING - {"emulator"},
     "devices": {"hcq"},
-    "__main__": EVERYTHING | {"devices"},
+    "run_asm": {"hcq", "emulator"},
+    "__main__": EVERYTHING | {"devices", "run_asm"},
 }
 HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each other
 HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events"}}   # and these declarations:

@@ -10,8 +10,9 @@ COMMANDS = {
     "devices": ("tiny.devices", "every device: whether it opens, and if not, why and what to do"),
     "hwcheck": ("tiny.hcq.hwcheck", "try a real card stage by stage, and write down what was found"),
     "decode": ("tiny.trace.decode", "a captured command buffer, packet by packet"),
-    "run-asm": ("tiny.emulator.amd.isa.assemble", "run a hand-written Radeon kernel on the emulated card"),
     "tune": ("tiny.realize.tune", "schedules found by BEAM: list, export, import, clear"),
+    "run-asm": ("tiny.run_asm", "run a hand-written Radeon kernel, on the emulated card or a real one"),
+    "debug": ("tiny.emulator.amd.debugger", "step through a kernel of an emulated Radeon"),
     "abi": ("tiny.trace.abi", "what changed between two NVIDIA driver versions in the structs used here"),
 }
 

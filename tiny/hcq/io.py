@@ -76,6 +76,9 @@ class Provider:
         """The bytes at `address`, writable; the view keeps `owner` alive."""
         return view(address, size, owner)
 
+    def name_code(self, address: int, name: str) -> None:
+        """Say what the program is called whose first instruction is at a device address; for an emulator."""
+
     def doorbell(self, ring: Callable[[int], None], position: int) -> None:
         """Tell the device that its ring is filled up to `position`."""
         ring(position)

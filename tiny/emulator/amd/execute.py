@@ -6,6 +6,7 @@ import weakref
 from tiny import config
 from tiny.emulator.amd.engines.base import EmulatorError
 from tiny.emulator.amd.engines.dispatch import Dispatch
+from tiny.emulator.amd.interception import intercept
 from tiny.emulator.amd.isa import run
 from tiny.emulator.amd.isa.decode import DecodeError, Family
 from tiny.emulator.amd.isa.families import family_named
@@ -23,8 +24,6 @@ MOST_CODE = 4 << 20  # bytes of a kernel; more is a runaway
 # (family, code address, resource words, wave size) -> the kernel that was found there last
 _kernels: dict[tuple, Kernel] = {}
 _memories: "weakref.WeakKeyDictionary[PageTable, tuple]" = weakref.WeakKeyDictionary()
-
-
 class CardMemory:
     """A page table as instructions see it: GPU addresses are addresses of this process."""
 
@@ -52,9 +51,12 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
     end = time.monotonic() + settings.timeout_ms / 1000
     try:
         kernel = _kernel(dispatch, card, table)
+        user_data = dispatch.user_data[: kernel.rsrc2.user_sgprs]
         work = IsaDispatch(
-            kernel, _memory(table), dispatch.user_data, dispatch.groups, dispatch.threads, dispatch.grid
+            kernel, _memory(table), user_data, dispatch.groups, dispatch.threads, dispatch.grid
         )
+        if intercept(work):
+            return
         run.run(work, settings.threads or settings.core_count, lambda: time.monotonic() > end)
     except IsaFault as fault:
         raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault
@@ -68,7 +70,9 @@ def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:
     """The kernel at the dispatch's address: the one of last time, if its code is still the same."""
     family = family_named(card.name)
     lane_scratch = dispatch.scratch // dispatch.wave_size
+    name = table.names.get(dispatch.code, f"kernel at {dispatch.code:#x}")
     key = (
+        name,
         family.name,
         dispatch.code,
         dispatch.rsrc1,
@@ -80,7 +84,6 @@ def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:
     known = _kernels.get(key)
     if known is not None and table.read(dispatch.code, len(known.code)) == known.code:
         return known
-    name = f"kernel at {dispatch.code:#x}"
     code = _code(dispatch, table, family)
     found = Kernel(
         name,

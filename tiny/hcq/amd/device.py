@@ -122,6 +122,7 @@ class AmdDevice(Device):
             image = self._images[object_code] = _Image(object_code, self)
         kernel = image.code.kernel(entry, image.content)
         program = AmdProgram(kernel, image.base, threads, self, image)
+        self.io.name_code(program.address, entry)
         if events.listeners:
             events.emit(events.Loaded(self.name, entry, image.base, image.code.size))
         return program

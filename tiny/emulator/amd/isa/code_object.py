@@ -34,11 +34,18 @@ class Image(NamedTuple):
     symbols: dict[str, int]
     family: Family
 
+    @property
+    def kernels(self) -> list[str]:
+        """The names of its kernels. ObjectError if it has none."""
+        names = [each.removesuffix(".kd") for each in self.symbols if each.endswith(".kd")]
+        if not names:
+            raise ObjectError("the code object has no kernel; assembly needs .amdhsa_kernel, or none of it")
+        return names
+
     def kernel(self, name: str) -> Kernel:
         """The kernel of that name. ObjectError that lists the kernels if there is none."""
         if f"{name}.kd" not in self.symbols:
-            names = [each.removesuffix(".kd") for each in self.symbols if each.endswith(".kd")]
-            raise ObjectError(f"there is no kernel {name}; there are {', '.join(names) or 'none'}")
+            raise ObjectError(f"there is no kernel {name}; there are {', '.join(self.kernels)}")
         place = self.symbols[f"{name}.kd"]
         found = KernelDescriptor.decode(self.data, place)
         entry = place + found.entry_offset & (1 << 64) - 1

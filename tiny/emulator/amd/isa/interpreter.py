@@ -71,7 +71,7 @@ class Interpreter:
             step = self._steps.get(kind, self._registers)
             if step(wave, instruction) is None:
                 wave.pc += instruction.size
-        except (UnsupportedError, NotImplementedError, ValueError) as error:
+        except (UnsupportedError, NotImplementedError, ValueError, LookupError, ArithmeticError) as error:
             raise wave.error(error) from error
 
     def run(self) -> None:
@@ -81,8 +81,12 @@ class Interpreter:
             for wave in waves:
                 while wave.state == RUNNING:
                     self.step(wave)
-            waiting = [wave for wave in waves if wave.state == AT_BARRIER]
-            for wave in waiting:
+            self.release()
+
+    def release(self) -> None:
+        """Let the waves go on that wait at the barrier; every other one waits there too or has ended."""
+        for wave in self.group.waves:
+            if wave.state == AT_BARRIER:
                 wave.state = RUNNING
 
     # -- registers -------------------------------------------------------------------------------------------

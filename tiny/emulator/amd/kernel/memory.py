@@ -53,11 +53,15 @@ def make_pages(name: str, size: int) -> int:
 
 
 class PageTable:
-    """What one card may reach: ranges that do not overlap, sorted by address."""
+    """What one card may reach: ranges that do not overlap, sorted by address.
+
+    names: of kernels by the address of their code, as far as clients tell; for errors and the debugger
+    """
 
     def __init__(self):
         self._starts: list[int] = []
         self._objects: list[MemoryObject] = []
+        self.names: dict[int, str] = {}
         self.generation = 0                                  # counts up with every change
 
     def insert(self, memory: MemoryObject) -> None:

@@ -213,6 +213,10 @@ class EmulatedRadeon(io.Provider):
         """Take a queue's engine away."""
         del self._engines[queue.id]
 
+    def name_code(self, address: int, name: str) -> None:
+        for gpu in self.gpus.values():
+            gpu.table.names[address] = name
+
     def doorbell(self, ring, position: int) -> None:
         super().doorbell(ring, position)
         self.run()

@@ -28,7 +28,8 @@ MAY_IMPORT = {  # a folder, or a module of tiny/ -> what it may import
     "llm": EVERYTHING - {"emulator"},
     "devices": {"hcq"},
     "run_asm": {"hcq", "emulator"},
-    "__main__": EVERYTHING | {"devices", "run_asm"},
+    "profile": {"realize"},
+    "__main__": EVERYTHING | {"devices", "run_asm", "profile"},
 }
 HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each other
 HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events"}}   # and these declarations:

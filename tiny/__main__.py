@@ -13,6 +13,7 @@ COMMANDS = {
     "tune": ("tiny.realize.tune", "schedules found by BEAM: list, export, import, clear"),
     "run-asm": ("tiny.run_asm", "run a hand-written Radeon kernel, on the emulated card or a real one"),
     "debug": ("tiny.emulator.amd.debugger", "step through a kernel of an emulated Radeon"),
+    "profile": ("tiny.profile", "where a program's Python time goes"),
     "abi": ("tiny.trace.abi", "what changed between two NVIDIA driver versions in the structs used here"),
 }
 

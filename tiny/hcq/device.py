@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tiny import config
-from tiny.hcq import io
+from tiny.hcq import events, io
 from tiny.hcq.errors import DeviceError, DeviceUnavailable, ForkedError
 from tiny.hcq.layout import Packet
 from tiny.hcq.memory import Allocator, Buffer, lend
@@ -203,6 +203,9 @@ def open(name: str | None = None) -> Device:
                 for prepare in _preparations:
                     prepare(kind)
                 device = _opened[key] = _kinds[kind].open(int(number or 0))
+                if events.listeners:
+                    events.emit(events.Opened(key, device.target.arch, device.target.compiler, device.detail,
+                                              dict(device.facts)))
     device.check_usable()
     return device
 

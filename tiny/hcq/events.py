@@ -6,6 +6,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 
+class Opened(NamedTuple):
+    """A device opened. arch, compiler: of its target; detail: for people; facts: numbers the driver tells."""
+    device: str
+    arch: str
+    compiler: str
+    detail: str
+    facts: dict[str, int]
+
+
 class Compiled(NamedTuple):
     """Sources became object code. names: all of them; missing: those not in the cache; seconds: wall time."""
     device: str
@@ -15,11 +24,32 @@ class Compiled(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A program is in a device's memory. address, size: its image."""
+    """A program is in a device's memory. address, size: its image.
+
+    entries: the addresses by which commands name it; argument_bytes: that a launch has in memory, 0 where
+    arguments stand in the commands.
+    """
     device: str
     name: str
     address: int
     size: int
+    entries: tuple[int, ...] = ()
+    argument_bytes: int = 0
+
+
+class Ringing(NamedTuple):
+    """A doorbell is about to be rung. commands: what the ring holds since the last time, from byte `at` on.
+
+    kind: of packets, "pm4", "aql", "sdma" or "cpu"; gfx: the graphics generation, 0 for none; value: what is
+    written to the doorbell.
+    """
+    device: str
+    queue: str
+    kind: str
+    gfx: int
+    at: int
+    commands: bytes
+    value: int
 
 
 class Submitted(NamedTuple):

@@ -2,13 +2,14 @@
 
 The one installed at first makes real system calls. An emulator installs its own, which answers the same
 calls with the driver's strictness; what it does not know it hands on. A device asks `installed()` once,
-when it is opened.
+when it is opened. `watch` shows the calls of all providers to somebody else.
 """
 import ctypes
 import fcntl
 import functools
 import mmap as _mmap
 import os
+import threading
 from collections.abc import Callable
 
 READ, WRITE, EXECUTE = _mmap.PROT_READ, _mmap.PROT_WRITE, _mmap.PROT_EXEC
@@ -61,6 +62,16 @@ class Provider:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"mmap of {size} bytes")
         return result
 
+    def mmap_aligned(self, size: int, alignment: int, protection: int = READ | WRITE,
+                     flags: int = PRIVATE | ANONYMOUS) -> int:
+        """As mmap, for an address that is a multiple of `alignment`, a multiple of the page size."""
+        start = self.mmap(size + alignment, protection, flags)
+        address = -(-start // alignment) * alignment
+        for low, high in ((start, address), (address + size, start + size + alignment)):
+            if high > low:
+                self.munmap(low, high - low)
+        return address
+
     def munmap(self, address: int, size: int) -> None:
         _checked(_libc.munmap(address, size), "munmap", address, size)
 
@@ -104,6 +115,9 @@ def view(address: int, size: int, owner=None) -> memoryview:
 
 
 _installed: list[Provider] = [Provider()]
+_watchers: list[object] = []
+_showing = threading.local()                                # .to: the watchers that see a call right now
+WATCHED = ("open", "close", "ioctl", "mmap", "mmap_aligned", "munmap", "protect")
 
 
 def installed() -> Provider:
@@ -116,4 +130,48 @@ def install(provider: Provider) -> Callable[[], None]:
     call what is returned to take it out again.
     """
     _installed.append(provider)
+    _let_watch(provider)
     return lambda: _installed.remove(provider)
+
+
+def watch(watcher: object) -> Callable[[], None]:
+    """Show the calls of every installed provider to `watcher`, of open devices too; call the result to stop.
+
+    watcher: has methods with names of WATCHED; each is called with the provider's own method in front of the
+    arguments, calls that, and gives its result. What a provider calls to answer a call is not shown.
+    Providers that nobody watches are left as they are: it costs nothing then.
+    """
+    _watchers.append(watcher)
+    _let_all_watch()
+
+    def stop() -> None:
+        _watchers.remove(watcher)
+        _let_all_watch()
+    return stop
+
+
+def _let_all_watch() -> None:
+    for provider in _installed:
+        _let_watch(provider)
+
+
+def _let_watch(provider: Provider) -> None:
+    """Put the watchers, or nobody, between a provider's callers and its methods."""
+    for name in WATCHED:
+        vars(provider).pop(name, None)
+        call = getattr(provider, name)
+        for watcher in _watchers:
+            if hasattr(watcher, name):
+                call = functools.partial(_show, watcher, getattr(watcher, name), call)
+                setattr(provider, name, call)
+
+
+def _show(watcher: object, see: Callable, call: Callable, *arguments, **named):
+    seeing = vars(_showing).setdefault("to", set())
+    if id(watcher) in seeing:
+        return call(*arguments, **named)
+    seeing.add(id(watcher))
+    try:
+        return see(call, *arguments, **named)
+    finally:
+        seeing.discard(id(watcher))

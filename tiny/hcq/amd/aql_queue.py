@@ -38,6 +38,7 @@ class AqlQueue(ComputeQueue):
     """A submission is the template's packets, then a barrier that counts the timeline's signal down."""
     kind = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
     unit = PACKET_BYTES
+    packets = "aql"
     read_at = hsa.ffi.offsetof("amd_queue_t", "read_dispatch_id")
     write_at = hsa.ffi.offsetof("amd_queue_t", "write_dispatch_id")
 
@@ -82,7 +83,7 @@ class AqlQueue(ComputeQueue):
         """The doorbell takes the index of the last packet, the write pointer that of the next."""
         position = self.position // PACKET_BYTES
         self._write[0] = position
-        self.io.doorbell(self._store, position - 1)
+        self._ring(position - 1)
 
     def room(self) -> int:
         return self.ring_bytes - (self.position - self.read_position)

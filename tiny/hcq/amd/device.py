@@ -82,7 +82,7 @@ class AmdDevice(Device):
             self.compute = self.generation.compute_queue(self.memory, self.generation, self.name,
                                                          self.interrupts)
             undo.callback(self.compute.close)
-            self.copies = CopyQueue(self.memory)
+            self.copies = CopyQueue(self.memory, self.generation, self.name)
             undo.callback(self.copies.close)
             self._start(memory_limit)
             self._undo = undo.pop_all()
@@ -124,7 +124,9 @@ class AmdDevice(Device):
         program = AmdProgram(kernel, image.base, threads, self, image)
         self.io.name_code(program.address, entry)
         if events.listeners:
-            events.emit(events.Loaded(self.name, entry, image.base, image.code.size))
+            entries = (program.address, program.descriptor)
+            events.emit(events.Loaded(self.name, entry, image.base, image.code.size, entries,
+                                      kernel.kernarg_bytes))
         return program
 
     def scratch_for(self, lane_bytes: int, lanes: int) -> tuple[Buffer, int, int]:

@@ -33,12 +33,14 @@ MOST_SCRATCH_WAVES = 0xfff                                  # TMPRING_SIZE.WAVES
 class Generation:
     """gfx11, and what the others share with it.
 
-    registers    the register file                 launch         the packets that start a kernel
+    gfx          its number                        registers      the register file
+    launch       the packets that start a kernel
     packets      the family of the compute queue's packets, copy_packets of the copy queue's
     copy, fence  packets of the copy engine        copy_bytes     most that one packet copies
     scratch_unit bytes that TMPRING_SIZE.WAVESIZE counts
     code_padding bytes behind a program's code that the instruction prefetch may read
     """
+    gfx = 11
     registers: RegisterFile = GFX11
     packets: type[Packet] = pm4.Pm4
     copy_packets: type[Packet] = sdma.Sdma
@@ -95,6 +97,7 @@ class Generation:
 
 class Gfx12(Generation):
     """gfx1200 and gfx1201. Linux 6.12 sends the cache bits of gfx11, some of whose caches are gone."""
+    gfx = 12
     registers = GFX12
     copy_packets = sdma.SdmaGfx12
     copy = sdma.CopyLinearGfx12
@@ -103,6 +106,7 @@ class Gfx12(Generation):
 
 class Gfx9(Generation):
     """gfx942 as a partition with one compute die: 64 lanes a wave, its own ACQUIRE_MEM and RELEASE_MEM."""
+    gfx = 9
     registers = GFX9
     packets = pm4.Pm4Gfx9
     copy_packets = sdma.SdmaGfx9

@@ -150,12 +150,7 @@ class CardMemory:
         size += GUARD
         if size < HUGE:
             return self.io.mmap(size, NO_ACCESS, flags)
-        start = self.io.mmap(size + HUGE, NO_ACCESS, flags)
-        address = rounded(start, HUGE)
-        for low, high in ((start, address), (address + size, start + size + HUGE)):
-            if high > low:
-                self.io.munmap(low, high - low)
-        return address
+        return self.io.mmap_aligned(size, HUGE, NO_ACCESS, flags)
 
     def pin(self, address: int, size: int) -> Mapping:
         """Let the card reach host memory of someone else: whole pages around the bytes, pinned in place.

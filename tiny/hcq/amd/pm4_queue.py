@@ -20,6 +20,7 @@ class Pm4Queue(ComputeQueue):
     """
     kind = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE
     unit = 4
+    packets = "pm4"
 
     def make_timeline(self, name: str, provider: io.Provider) -> Timeline:
         self.progress_address = self._signals + PROGRESS

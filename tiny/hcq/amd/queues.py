@@ -6,7 +6,7 @@ bytes for SDMA. Order of a submission: packets, then the write pointer, then the
 stores in order.
 """
 from tiny.autogen import kfd_6_12 as kfd
-from tiny.hcq import io
+from tiny.hcq import events, io
 from tiny.hcq.amd.kfd import KfdError
 from tiny.hcq.amd.memory import HOST, VRAM, CardMemory
 from tiny.hcq.amd.topology import PAGE
@@ -22,15 +22,18 @@ class HardwareQueue:
     """A user queue of a card. Not safe between threads: the device holds its lock.
 
     position  bytes ever put into the ring      unit  bytes that pointers and doorbell count in
+    packets   their name in a trace
     """
     kind: int
+    packets: str
     unit: int
     ring_bytes: int
     name: str
     read_at, write_at = 0, 64                               # byte offsets in the page of pointers
 
-    def __init__(self, memory: CardMemory):
+    def __init__(self, memory: CardMemory, generation, device_name: str):
         self.memory, self.io = memory, memory.io
+        self.generation, self.device_name = generation, device_name
         self._ring_memory = memory.allocate(self.ring_bytes, HOST)
         self._pointer_memory = memory.allocate(PAGE, HOST)
         self._buffers = self._allocate_buffers()
@@ -51,7 +54,7 @@ class HardwareQueue:
 
     def create(self) -> None:
         """Make the queue from its memory, empty. Also after `destroy`."""
-        self.position = self._read[0] = self._write[0] = 0
+        self.position = self._rung = self._read[0] = self._write[0] = 0
         pointers = self._pointer_memory.address
         self.id, offset = self.memory.kfd.create_queue(
             ring_base_address=self._ring_memory.address, ring_size=self.ring_bytes,
@@ -78,7 +81,21 @@ class HardwareQueue:
         """Tell the engine of everything that was put."""
         position = self.position // self.unit
         self._write[0] = position
-        self.io.doorbell(self._store, position)
+        self._ring(position)
+
+    def _ring(self, value: int) -> None:
+        if events.listeners:
+            self._tell(value)
+        self._rung = self.position
+        self.io.doorbell(self._store, value)
+
+    def _tell(self, value: int) -> None:
+        """Tell who listens what was put since the doorbell was last rung."""
+        start, size = self._rung % self.ring_bytes, self.position - self._rung
+        commands = bytes(self.ring[start:start + size])
+        commands += bytes(self.ring[:size - len(commands)])
+        events.emit(events.Ringing(self.device_name, self.name, self.packets, self.generation.gfx, start,
+                                   commands, value))
 
     def _store(self, position: int) -> None:
         self._doorbell[0] = position                        # one 64-bit store
@@ -121,7 +138,7 @@ class ComputeQueue(HardwareQueue):
         self.released = 0
         self._signals = memory.allocate(PAGE, HOST).address
         self.timeline = self.make_timeline(f"{device_name} {self.name}", memory.io)
-        super().__init__(memory)
+        super().__init__(memory, generation, device_name)
 
     def _allocate_buffers(self) -> dict:
         return {"end of pipe": self.memory.allocate(END_OF_PIPE_BYTES, VRAM),
@@ -182,6 +199,7 @@ class CopyQueue(HardwareQueue):
     unit = 1
     ring_bytes = COPY_RING
     name = "copy"
+    packets = "sdma"
 
     def padding(self, size: int) -> int:
         """Bytes of NOPs, zeros, in front of packets of `size` bytes, so that they lie in one piece."""

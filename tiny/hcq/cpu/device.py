@@ -78,7 +78,7 @@ class CpuDevice(Device):
         program = Program(entry, record.address, self, (image, record))
         self._programs[record.address] = program
         if events.listeners:
-            events.emit(events.Loaded(self.name, entry, image.address, image.size))
+            events.emit(events.Loaded(self.name, entry, image.address, image.size, (record.address,)))
         return program
 
     def _image(self, object_code: bytes) -> Image:
@@ -91,11 +91,7 @@ class CpuDevice(Device):
         """Pages for the allocator; large ones start on a huge page and ask for huge pages."""
         if size < 2 * io.HUGE_PAGE:
             return self.io.mmap(size)
-        start = self.io.mmap(size + io.HUGE_PAGE)
-        address = -(-start // io.HUGE_PAGE) * io.HUGE_PAGE
-        for low, high in ((start, address), (address + size, start + size + io.HUGE_PAGE)):
-            if high > low:
-                self.io.munmap(low, high - low)
+        address = self.io.mmap_aligned(size, io.HUGE_PAGE)
         self.io.advise_huge_pages(address, size)
         return address
 
@@ -115,6 +111,8 @@ class CpuDevice(Device):
             template.words[-1] = point                      # Signal.value, the last word of every template
             size = len(template.image)
             if size <= engine.room():
+                if events.listeners:
+                    self._tell(template.image)
                 engine.put(template.image, template.urgent)
             else:
                 self._put_in_pieces(template)
@@ -135,8 +133,15 @@ class CpuDevice(Device):
             point = self.timeline.submitted
             if self._wait_for(self._engine.consumed_address, position, point) == WaitResult.ERROR:
                 self._raise_failure()
+            if events.listeners:
+                self._tell(image[start:end])
             self._engine.put(image[start:end], True)
             start = end
+
+    def _tell(self, commands) -> None:
+        """Tell who listens of commands that are about to be put."""
+        at, end = self._engine.written % RING_BYTES, self._engine.written + len(commands)
+        events.emit(events.Ringing(self.name, "compute", "cpu", 0, at, bytes(commands), end))
 
     def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
         self.check_usable()

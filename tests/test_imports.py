@@ -32,7 +32,7 @@ MAY_IMPORT = {  # a folder, or a module of tiny/ -> what it may import
     "__main__": EVERYTHING | {"devices", "run_asm", "profile"},
 }
 HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each other
-HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events"}}   # and these declarations:
+HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events", "io"}}   # and these:
 DECLARATIONS = {"packets", "aql", "pm4", "registers", "sdma", "compute", "copy", "methods", "push", "qmd"}
 HOST_CODE = (["hcq", "cpu", "host"], ["hcq", "cpu", "loader"])   # the emulator's translated kernels run there
 SCHEDULE_FOR_RENDER = {"kernel", "loops"}                   # a kernel and its loops: data that lowering reads

@@ -3,6 +3,8 @@ import difflib
 import importlib
 import sys
 
+from tiny.config import ConfigError
+
 # command -> (module whose main(arguments) runs it, one line of help); the module is loaded only when asked
 # for
 COMMANDS = {
@@ -14,6 +16,7 @@ COMMANDS = {
     "run-asm": ("tiny.run_asm", "run a hand-written Radeon kernel, on the emulated card or a real one"),
     "debug": ("tiny.emulator.amd.debugger", "step through a kernel of an emulated Radeon"),
     "profile": ("tiny.profile", "where a program's Python time goes"),
+    "trace": ("tiny.trace.command", "recorded runs (TRACE=FILE), shown and compared"),
     "abi": ("tiny.trace.abi", "what changed between two NVIDIA driver versions in the structs used here"),
 }
 
@@ -35,7 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
         hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
         print(f"tiny: unknown command {name!r}; {hint}", file=sys.stderr)
         return 2
-    return importlib.import_module(COMMANDS[name][0]).main(rest)
+    try:
+        return importlib.import_module(COMMANDS[name][0]).main(rest)
+    except ConfigError as error:
+        print(f"tiny {name}: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import contextvars
 import difflib
 import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 DEVICE_NAMES = ("AMD", "NV", "METAL", "CPU")
@@ -152,8 +153,13 @@ def _nearest(name: str) -> str:
 _current: contextvars.ContextVar[Config] = contextvars.ContextVar("tiny.config")
 
 
+# setting -> starts what a value of it asks for, and gives how to end that; `Context` calls them
+effects: dict[str, Callable[[str], Callable[[], None]]] = {}
+
+
 @functools.cache
-def _process_config() -> Config:
+def environment() -> Config:
+    """The settings of the process's environment, whatever a `Context` says."""
     config, hints = read_environment(os.environ)
     for hint in hints:
         os.write(2, f"tiny: {hint}\n".encode())
@@ -163,7 +169,7 @@ def _process_config() -> Config:
 def current() -> Config:
     """The settings in force: the environment's, or those of the innermost `Context`."""
     config = _current.get(None)
-    return config if config is not None else _process_config()
+    return config if config is not None else environment()
 
 
 class Context:
@@ -173,6 +179,7 @@ class Context:
     Raises ConfigError for a name that is no setting. Reusable and reentrant.
     """
     def __init__(self, **settings):
+        self._settings = settings
         self._changes = {}
         for name, value in settings.items():
             if name in _FIELDS:
@@ -184,20 +191,23 @@ class Context:
         self._tokens = []
 
     def __enter__(self) -> "Context":
-        self._tokens.append(_current.set(replace(current(), **self._changes)))
+        before = current()
+        ends = [effects[name](value) for name, value in self._changes.items()
+                if name in effects and value and value != getattr(before, name)]
+        self._tokens.append((_current.set(replace(before, **self._changes)), ends))
         return self
 
     def __exit__(self, *_) -> None:
-        _current.reset(self._tokens.pop())
+        token, ends = self._tokens.pop()
+        _current.reset(token)
+        for end in ends:
+            end()
 
     def __call__(self, function):
         @functools.wraps(function)
         def inside(*args, **kwargs):
-            token = _current.set(replace(current(), **self._changes))
-            try:
+            with Context(**self._settings):
                 return function(*args, **kwargs)
-            finally:
-                _current.reset(token)
         return inside
 
 

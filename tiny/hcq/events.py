@@ -26,14 +26,15 @@ class Compiled(NamedTuple):
 class Loaded(NamedTuple):
     """A program is in a device's memory. address, size: its image.
 
-    entries: the addresses by which commands name it; argument_bytes: that a launch has in memory, 0 where
-    arguments stand in the commands.
+    object_code: what it was loaded from; entries: the addresses by which commands name it; argument_bytes:
+    that a launch has in memory, 0 where arguments stand in the commands.
     """
     device: str
     name: str
     address: int
     size: int
-    entries: tuple[int, ...] = ()
+    object_code: bytes
+    entries: tuple[int, ...]
     argument_bytes: int = 0
 
 

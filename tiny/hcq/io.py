@@ -4,13 +4,14 @@ The one installed at first makes real system calls. An emulator installs its own
 calls with the driver's strictness; what it does not know it hands on. A device asks `installed()` once,
 when it is opened. `watch` shows the calls of all providers to somebody else.
 """
+import contextlib
 import ctypes
 import fcntl
 import functools
 import mmap as _mmap
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 READ, WRITE, EXECUTE = _mmap.PROT_READ, _mmap.PROT_WRITE, _mmap.PROT_EXEC
 PRIVATE, SHARED, ANONYMOUS, FIXED = _mmap.MAP_PRIVATE, _mmap.MAP_SHARED, _mmap.MAP_ANONYMOUS, 0x10
@@ -117,7 +118,7 @@ def view(address: int, size: int, owner=None) -> memoryview:
 _installed: list[Provider] = [Provider()]
 _watchers: list[object] = []
 _showing = threading.local()                                # .to: the watchers that see a call right now
-WATCHED = ("open", "close", "ioctl", "mmap", "mmap_aligned", "munmap", "protect")
+WATCHED = ("open", "close", "ioctl", "mmap", "mmap_aligned", "munmap", "protect", "doorbell")
 
 
 def installed() -> Provider:
@@ -148,6 +149,17 @@ def watch(watcher: object) -> Callable[[], None]:
         _watchers.remove(watcher)
         _let_all_watch()
     return stop
+
+
+@contextlib.contextmanager
+def unseen() -> Iterator[None]:
+    """Nobody sees the calls that this thread makes inside: they belong to an emulator, not to a device."""
+    before = vars(_showing).get("to", set())
+    _showing.to = before | set(map(id, _watchers))
+    try:
+        yield
+    finally:
+        _showing.to = before
 
 
 def _let_all_watch() -> None:

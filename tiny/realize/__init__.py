@@ -20,6 +20,7 @@ from tiny.realize.capture import JitError
 from tiny.realize.closure import Closure
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.emulate import plug_in
+from tiny.realize.observe import start_recorders
 from tiny.realize.storage import (
     Storage,
     allocate,
@@ -62,6 +63,7 @@ execution = Lazy("tiny.realize.execute")
 _done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 devices.before_opening(plug_in)
+devices.before_opening(start_recorders)
 
 
 # -- data in and out -----------------------------------------------------------------------------------------

@@ -23,8 +23,9 @@ def plug_in(kind: str) -> None:
     asked, _, arch = settings.device_name.partition(":")
     named = settings.emulate == "1" and asked.upper() == kind and arch and not arch.isdigit()
     try:
-        provider = importlib.import_module(EMULATORS[kind]).emulate(arch if named else settings.emulate,
-                                                                   io.installed())
+        with io.unseen():
+            provider = importlib.import_module(EMULATORS[kind]).emulate(arch if named else settings.emulate,
+                                                                       io.installed())
     except ValueError as error:
         raise DeviceUnavailable(str(error)) from None
     io.install(provider)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tiny.hcq.amd import aql, pm4, registers, sdma
+from tiny.hcq.cpu import packets as cpu
 from tiny.hcq.layout import Layout, LayoutError, Packet, Register, RegisterFile, Truncated
 from tiny.hcq.nv import methods, push, qmd
 
@@ -103,6 +104,11 @@ def aql_stream(data: bytes, gfx: int = 11) -> Iterator[Found | Lost]:
     return walk(aql.Aql, data, step=64)
 
 
+def cpu_stream(data: bytes, gfx: int = 0) -> Iterator[Found | Lost]:
+    """Commands of the CPU device; they have no generations."""
+    return walk(cpu.Command, data)
+
+
 def push_stream(data: bytes, compute_class: int = 0xcbc0) -> Iterator[Found | Lost]:
     """A push buffer. Until a SET_OBJECT says otherwise, subchannel 1 has the compute class and 4 the copy
     class.
@@ -169,5 +175,6 @@ def _is_qmd(kind: type[Layout], data: bytes, at: int) -> bool:
 # kind on the command line -> (decoder, takes a graphics generation rather than a compute class)
 KINDS: dict[str, tuple[Callable[..., Iterator[Found | Lost]], bool]] = {
     "pm4": (pm4_stream, True), "sdma": (sdma_stream, True), "aql": (aql_stream, True),
+    "cpu": (cpu_stream, True),
     "nv-push": (push_stream, False), "gpfifo": (gpfifo_stream, False), "qmd": (qmd_stream, False),
 }

@@ -125,7 +125,7 @@ class AmdDevice(Device):
         self.io.name_code(program.address, entry)
         if events.listeners:
             entries = (program.address, program.descriptor)
-            events.emit(events.Loaded(self.name, entry, image.base, image.code.size, entries,
+            events.emit(events.Loaded(self.name, entry, image.base, image.code.size, object_code, entries,
                                       kernel.kernarg_bytes))
         return program
 

@@ -78,7 +78,8 @@ class CpuDevice(Device):
         program = Program(entry, record.address, self, (image, record))
         self._programs[record.address] = program
         if events.listeners:
-            events.emit(events.Loaded(self.name, entry, image.address, image.size, (record.address,)))
+            events.emit(events.Loaded(self.name, entry, image.address, image.size, object_code,
+                                      (record.address,)))
         return program
 
     def _image(self, object_code: bytes) -> Image:

@@ -1,0 +1,225 @@
+"""TRACE=FILE: what goes to devices, one record a line, as docs/trace.md describes it.
+
+    with recording("run.trace"):
+        ...                                  # every open, ioctl, mapping, packet and doorbell is in the file
+
+The recorder stands in front of hcq's provider, which makes the system calls, and listens to hcq's events,
+which tell what lies in a ring when a doorbell is rung. Each record is written at once: what a process did
+before it was killed is in the file, and nothing is kept in memory.
+"""
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import platform
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
+
+from tiny.config import ConfigError
+from tiny.hcq import events, io
+from tiny.trace import ioctls
+from tiny.trace.packets import Decoder, Loaded
+from tiny.trace.reach import Reach
+
+FORMAT = 1
+OPEN_FLAGS = {os.O_WRONLY: "WRONLY", os.O_RDWR: "RDWR", os.O_CREAT: "CREAT", os.O_TRUNC: "TRUNC",
+              os.O_NONBLOCK: "NONBLOCK", os.O_CLOEXEC: "CLOEXEC"}
+PROTECTIONS = {io.READ: "READ", io.WRITE: "WRITE", io.EXECUTE: "EXECUTE"}
+MAP_FLAGS = {io.SHARED: "SHARED", io.PRIVATE: "PRIVATE", io.FIXED: "FIXED", io.ANONYMOUS: "ANONYMOUS",
+             0x4000: "NORESERVE"}                           # mman.h
+
+
+def header() -> list[str]:
+    """The first lines of a file: what it is, and what it was made with."""
+    system = platform.uname()
+    return [f"# tiny trace {FORMAT}",
+            f"# tiny {metadata.version('tiny')}, Python {platform.python_version()}",
+            f"# {system.system} {system.release} {system.machine}, which holds the drivers of AMD cards"]
+
+
+def start(path: str) -> Callable[[], None]:
+    """Record into the file from now on, in place of what it held; call what is returned to end it.
+
+    ConfigError if it cannot be written. If another process records there, it is `path` with the number of
+    this process behind it.
+    """
+    recorder = Recorder(_File(path))
+    undo = io.watch(recorder), events.subscribe(recorder.heard)
+
+    def stop() -> None:
+        for each in undo:
+            each()
+        recorder.file.close()
+    return stop
+
+
+@contextlib.contextmanager
+def recording(path: str) -> Iterator[None]:
+    """Record what happens inside a block; see `start`."""
+    stop = start(path)
+    try:
+        yield
+    finally:
+        stop()
+
+
+class _File:
+    """Lines go to the system as they come, whole, from any thread; after a fork only the parent's."""
+
+    def __init__(self, path: str):
+        self.path, self._pid = path, os.getpid()
+        self._lock = threading.Lock()
+        try:
+            self._fd = _claimed(path)
+            if stat.S_ISREG(os.fstat(self._fd).st_mode):
+                os.ftruncate(self._fd, 0)
+        except OSError as error:
+            raise ConfigError(f"TRACE={path}: the file cannot be written: {error.strerror}; give one in a "
+                              "folder that exists and is yours") from None
+        self.write(header())
+
+    def write(self, lines: Iterable[str]) -> None:
+        data = memoryview("".join(f"{line}\n" for line in lines).encode())
+        with self._lock:
+            if self._fd < 0 or os.getpid() != self._pid:
+                return
+            try:
+                while data:
+                    data = data[os.write(self._fd, data):]
+            except OSError as error:
+                print(f"tiny: TRACE={self.path}: {error.strerror}; the trace ends here", file=sys.stderr)
+                self._close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _claimed(path: str) -> int:
+    """The file, open for writing and locked while this process lives, or one beside it if it is taken."""
+    for name in (path, f"{path}.{os.getpid()}"):
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            continue
+        except OSError:                                     # a file system or a pipe that has no locks
+            pass
+        return fd
+    raise OSError(errno.EBUSY, "another recording of this process writes there")
+
+
+class Recorder:
+    """Sees the calls of providers (`io.watch`) and hcq's events, and writes them down."""
+
+    def __init__(self, file: _File):
+        self.file = file
+        self._reach = Reach()
+        self._decoders: dict[str, Decoder] = {}             # one for each device
+
+    # -- calls of a provider, see io.watch ---------------------------------------------------------------
+    def open(self, call: Callable, path: str, flags: int = os.O_RDWR) -> int:
+        return self._called(f'open "{path}" flags={_bits(flags, OPEN_FLAGS, "RDONLY")}',
+                            lambda: call(path, flags), lambda fd: f"fd={fd}")
+
+    def close(self, call: Callable, fd: int) -> None:
+        self._called(f"close fd={fd}", lambda: call(fd))
+
+    def ioctl(self, call: Callable, fd: int, request: int, argument: bytearray) -> None:
+        name, before = ioctls.call_text(request, argument, self._reach.read)
+
+        def changed(_) -> str:
+            _, after = ioctls.call_text(request, argument, self._reach.read)
+            return _fields({field: text for field, text in after.items() if text != before[field]})
+        self._called(f"ioctl fd={fd} {name} {_fields(before)}", lambda: call(fd, request, argument), changed)
+
+    def mmap(self, call: Callable, size: int, protection: int = io.READ | io.WRITE,
+             flags: int = io.PRIVATE | io.ANONYMOUS, fd: int = -1, offset: int = 0, address: int = 0) -> int:
+        text = f"mmap size={size:#x} {_mapping(protection, flags)}"
+        text += f" fd={fd} offset={offset:#x}" if fd >= 0 else ""
+        text += f" at={address:#x}" if address else ""
+        return self._called(text, lambda: call(size, protection, flags, fd, offset, address),
+                            lambda place: f"address={place:#x}")
+
+    def mmap_aligned(self, call: Callable, size: int, alignment: int, protection: int = io.READ | io.WRITE,
+                     flags: int = io.PRIVATE | io.ANONYMOUS) -> int:
+        return self._called(f"mmap size={size:#x} {_mapping(protection, flags)} alignment={alignment:#x}",
+                            lambda: call(size, alignment, protection, flags),
+                            lambda place: f"address={place:#x}")
+
+    def munmap(self, call: Callable, address: int, size: int) -> None:
+        self._reach.forget()
+        self._called(f"munmap address={address:#x} size={size:#x}", lambda: call(address, size))
+
+    def protect(self, call: Callable, address: int, size: int, protection: int) -> None:
+        self._reach.forget()
+        self._called(f"protect address={address:#x} size={size:#x} "
+                     f"protection={_bits(protection, PROTECTIONS)}", lambda: call(address, size, protection))
+
+    def doorbell(self, call: Callable, ring: Callable[[int], None], position: int) -> None:
+        """Its record comes from an event, which knows the queue; what an emulator does here is not seen."""
+        call(ring, position)
+
+    def _called(self, text: str, call: Callable, result: Callable[[object], str] | None = None):
+        """Make a call and write it down, with what it gave or how it failed."""
+        try:
+            given = call()
+        except OSError as error:
+            self.file.write([f"{text} -> {errno.errorcode.get(error.errno, error.errno)}"])
+            raise
+        except BaseException as error:
+            self.file.write([f"{text} -> {type(error).__name__}"])
+            raise
+        self.file.write([text if result is None else f"{text} -> {result(given)}"])
+        return given
+
+    # -- events of hcq -----------------------------------------------------------------------------------
+    def heard(self, event: object) -> None:
+        """Write down the events that are records: devices, programs, and what a doorbell tells."""
+        if isinstance(event, events.Ringing):
+            decoder = self._decoder(event.device)
+            lines = [f"packet {event.device} {event.queue} {line}"
+                     for line in decoder.lines(event.kind, event.gfx, event.commands, event.at)]
+            self.file.write([*lines, f"doorbell {event.device} {event.queue} value={event.value:#x}"])
+        elif isinstance(event, events.Loaded):
+            for address in event.entries:
+                self._decoder(event.device).programs[address] = Loaded(event.name, event.argument_bytes)
+            self.file.write([f"program {event.device} {event.name} address={event.address:#x} "
+                             f"size={event.size:#x} code={_digest(event.object_code)}"])
+        elif isinstance(event, events.Opened):
+            facts = "".join(f" {name}={value}" for name, value in event.facts.items())
+            self.file.write([f'device {event.device} arch={event.arch} compiler="{event.compiler}" '
+                             f'detail="{event.detail}"{facts}'])
+
+    def _decoder(self, device: str) -> Decoder:
+        return self._decoders.setdefault(device, Decoder(self._reach.read))
+
+
+def _bits(value: int, names: dict[int, str], nothing: str = "NONE") -> str:
+    """Flags by their names."""
+    found = [name for bit, name in names.items() if bit and value & bit == bit]
+    rest = value & ~sum(bit for bit in names if value & bit == bit)
+    return "|".join([*found, *([hex(rest)] if rest else [])]) or nothing
+
+
+def _digest(code: bytes) -> str:
+    """What tells object code from other code: the beginning of its SHA-256."""
+    return f"sha256:{hashlib.sha256(code).hexdigest()[:16]}"
+
+
+def _mapping(protection: int, flags: int) -> str:
+    return f"protection={_bits(protection, PROTECTIONS)} flags={_bits(flags, MAP_FLAGS)}"
+
+
+def _fields(fields: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{name}={text}" for name, text in fields.items()) + "}"

@@ -5,6 +5,7 @@ commands that are submitted later, because a queue runs in order; the host waits
 before it touches it.
 """
 import ctypes
+import errno
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -229,6 +230,8 @@ class Allocator:
         try:
             return self._map(size)
         except OSError as first:
+            if first.errno != errno.ENOMEM:                  # a card that is gone has not run out of memory
+                raise
             self._release(self.kept)
             try:
                 return self._map(size)

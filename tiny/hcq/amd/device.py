@@ -13,7 +13,8 @@ from tiny.hcq import events, io
 from tiny.hcq.amd import compiler, topology
 from tiny.hcq.amd.failures import Failures
 from tiny.hcq.amd.generation import generation_of
-from tiny.hcq.amd.interrupts import Interrupts
+from tiny.hcq.amd.interrupts import Fault, Interrupts
+from tiny.hcq.amd.kfd import KfdError
 from tiny.hcq.amd.memory import HOST, CardMemory, address_space
 from tiny.hcq.amd.pinned import PinnedMemory
 from tiny.hcq.amd.program import CODE_ALIGNMENT, AmdProgram, CodeImage
@@ -324,12 +325,22 @@ class AmdDevice(Device):
             if now < spinning:
                 continue
             self._request_interrupt(point)
-            fault = self.interrupts.wait(min(SLICE_MS, max((end - now) // 1_000_000, 1)))
+            fault = self._sleep(min(SLICE_MS, max((end - now) // 1_000_000, 1)))
             if fault is not None:
                 with self._lock:
                     failure = self._failures.fault(fault)
                     self._give_up(failure)
                 raise failure
+
+    def _sleep(self, limit_ms: int) -> Fault | None:
+        """Until an interrupt; what went wrong. CommandError if the driver refuses, as for a removed card."""
+        try:
+            return self.interrupts.wait(limit_ms)
+        except KfdError as error:
+            with self._lock:
+                failure = self._failures.refused(error)
+                self._give_up(failure)
+            raise failure from error
 
     def _request_interrupt(self, point: int) -> None:
         """Let the compute queue interrupt once it is behind what was submitted; once for each point."""

@@ -34,6 +34,11 @@ class Failures:
                 "; a kernel that ran for too long? see `dmesg`")
         return CommandError(f"{queue}: {fault.text}, at {command}; {DROPPED}{hint}", queue, command, kernel)
 
+    def refused(self, error: DeviceError) -> CommandError:
+        """For a driver that does not let us wait."""
+        queue, command, kernel = self._place()
+        return CommandError(f"{queue}: {error}, at {command}; {DROPPED}", queue, command, kernel)
+
     def stopped(self, text: str, queue_name: str) -> CommandError:
         """For an emulated engine that cannot go on."""
         _, command, kernel = self._place()

@@ -6,6 +6,7 @@ reset every HW_EXCEPTION event; after either, the process's queues on that card 
 from typing import NamedTuple
 
 from tiny.autogen import kfd_6_12 as kfd
+from tiny.hcq.amd.kfd import KfdError
 from tiny.hcq.amd.memory import HOST, AddressSpace, CardMemory
 
 SLOT_BYTES = 8
@@ -29,10 +30,16 @@ class Interrupts:
         self.kfd, self.gpu_id, self._space = memory.kfd, memory.card.gpu_id, memory.space
         page, handle = _event_page(memory)
         kinds = (kfd.KFD_IOC_EVENT_SIGNAL, kfd.KFD_IOC_EVENT_MEMORY, kfd.KFD_IOC_EVENT_HW_EXCEPTION)
-        made = []
-        for kind in kinds:
-            made.append(self.kfd.create_event(kind, handle))
-            handle = 0
+        made: list[tuple[int, int]] = []
+        try:
+            for kind in kinds:
+                made.append(self.kfd.create_event(kind, 0 if made else handle))
+        except KfdError:
+            for event_id, _ in made:
+                self.kfd.destroy_event(event_id)
+            if handle and not made:                         # the driver has not taken the page
+                _forget_event_page(memory)
+            raise
         self._ids = [event_id for event_id, _ in made]
         self.event_id, slot = made[0]
         self.slot = page + slot * SLOT_BYTES
@@ -76,3 +83,10 @@ def _event_page(memory: CardMemory) -> tuple[int, int]:
             return space.event_page.address, space.event_page.handle
         memory.reach(space.event_page.address, PAGE_BYTES)
         return space.event_page.address, 0
+
+
+def _forget_event_page(memory: CardMemory) -> None:
+    """Give the page back, so that the next CREATE_EVENT of this process brings one."""
+    with memory.space.lock:
+        page, memory.space.event_page = memory.space.event_page, None
+        memory.free(page)

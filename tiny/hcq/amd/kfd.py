@@ -5,6 +5,7 @@ shorter argument with zeros, so these structs serve older and newer kernels of K
 """
 import errno
 import os
+import time
 from collections.abc import Sequence
 
 from tiny.autogen import kfd_6_12 as kfd
@@ -13,12 +14,16 @@ from tiny.hcq.amd.topology import WAY_ON
 from tiny.hcq.errors import DeviceError, DeviceUnavailable
 
 PATH = "/dev/kfd"
+AGAIN = (errno.EINTR, errno.EAGAIN)
+MOST_TRIES, TRY_SECONDS = 100, 0.001                        # of a call that is interrupted each time
 NOT_OWNER = "the file was opened by another process, before a fork"
 REASONS = {  # (call or "", errno) -> what it means; kfd_chardev.c
     ("", errno.EBADF): NOT_OWNER,
     ("", errno.ENOTTY): "this kernel does not know the call; it needs amdgpu of Linux 5.10 or newer",
     ("", errno.ENODEV): "the card was removed, or is being reset",
     ("", errno.EIO): "the card is being reset",
+    ("", errno.EINTR): f"a signal interrupted it {MOST_TRIES} times",
+    ("", errno.EAGAIN): f"the driver was busy {MOST_TRIES} times",
     ("ACQUIRE_VM", errno.EBUSY): "this process has memory on the card through another file already",
     ("ACQUIRE_VM", errno.EINVAL): "the render node does not belong to the card",
     ("ALLOC_MEMORY_OF_GPU", errno.ENOMEM): "no memory of this kind is left; other programs use it too",
@@ -79,14 +84,24 @@ class Kfd:
                                     f"{kfd.KFD_IOCTL_MAJOR_VERSION}; {WAY_ON}")
 
     def _call(self, name: str, **fields):
-        """Send AMDKFD_IOC_<name> with these fields; the struct as the kernel left it."""
+        """Send AMDKFD_IOC_<name> with these fields; the struct as the kernel left it.
+
+        A call that a signal interrupts is made again, as xf86drm's drmIoctl does. The kernel keeps in the
+        struct how far it came (n_success of MAP_MEMORY_TO_GPU), so the same bytes are sent.
+        """
         args = kfd.ffi.new(f"struct kfd_ioctl_{_STRUCTS.get(name, name.lower())}_args *", fields)
         data = bytearray(kfd.ffi.buffer(args))
-        try:
-            self.io.ioctl(self.fd, getattr(kfd, f"AMDKFD_IOC_{name}"), data)
-        except OSError as error:
-            asked = ", ".join(f"{key}={value:#x}" for key, value in fields.items() if isinstance(value, int))
-            raise KfdError(name, error.errno or 0, asked) from error
+        for left in reversed(range(MOST_TRIES)):
+            try:
+                self.io.ioctl(self.fd, getattr(kfd, f"AMDKFD_IOC_{name}"), data)
+                break
+            except OSError as error:
+                if error.errno in AGAIN and left and name != "WAIT_EVENTS":
+                    time.sleep(TRY_SECONDS)                 # lets Python's signal handlers run, too
+                    continue
+                asked = ", ".join(f"{key}={value:#x}" for key, value in fields.items()
+                                  if isinstance(value, int))
+                raise KfdError(name, error.errno or 0, asked) from error
         kfd.ffi.memmove(args, data, len(data))
         return args
 

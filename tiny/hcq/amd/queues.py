@@ -5,11 +5,14 @@ kfd_queue_acquire_buffers). Pointers and doorbell are running counts that never 
 bytes for SDMA. Order of a submission: packets, then the write pointer, then the doorbell; x86-64 keeps these
 stores in order.
 """
+import errno
+
 from tiny.autogen import kfd_6_12 as kfd
 from tiny.hcq import events, io
 from tiny.hcq.amd.kfd import KfdError
 from tiny.hcq.amd.memory import HOST, VRAM, CardMemory
 from tiny.hcq.amd.topology import PAGE
+from tiny.hcq.errors import DeviceError
 from tiny.hcq.timeline import Timeline
 
 COMPUTE_RING, COPY_RING = 1 << 18, 1 << 20                  # bytes
@@ -63,9 +66,18 @@ class HardwareQueue:
             queue_priority=NORMAL_PRIORITY, **self._arguments())
         inside = offset % DOORBELL_PAGES
         if not self._doorbells:
-            self._doorbells = self.io.mmap(DOORBELL_PAGES, io.READ | io.WRITE, io.SHARED,
-                                           self.memory.kfd.fd, offset - inside)
+            self._doorbells = self._map_doorbells(offset - inside)
         self._doorbell = self.io.view(self._doorbells + inside, 8).cast("Q")
+
+    def _map_doorbells(self, offset: int) -> int:
+        """The address of the doorbell pages; without them the queue is given back."""
+        try:
+            return self.io.mmap(DOORBELL_PAGES, io.READ | io.WRITE, io.SHARED, self.memory.kfd.fd, offset)
+        except OSError as error:
+            self.destroy()
+            name = errno.errorcode.get(error.errno or 0, str(error.errno))
+            raise DeviceError(f"AMD: the doorbell page of the {self.name} queue cannot be mapped ({name}: "
+                              f"{error.strerror}); see `dmesg`") from error
 
     def put(self, commands) -> None:
         """Copy commands, for which there is room, into the ring; the engine does not know of them yet."""

@@ -34,8 +34,15 @@ class Engine:
         moved = False
         while True:
             if self._program is None:
-                if self.written() <= self.position:
+                written = self.written()
+                if written <= self.position:
                     return moved
+                if (written - self.position) * self.unit > self.queue.ring_size:
+                    raise EmulatorError(
+                        f"{self}: the write pointer {written:#x} is more than the ring's "
+                        f"{self.queue.ring_size:#x} bytes ahead of the read pointer {self.position:#x} (in "
+                        f"units of {self.unit})"
+                    )
                 self._program = self.program()
             for _ in self._program:                          # it waits
                 return moved

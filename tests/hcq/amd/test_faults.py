@@ -376,7 +376,7 @@ FAILURES = [
     Failure("signal never written", no_signal, WaitTimeout,
             ("did not reach point", "the compute queue is at wait for 1 at 0x", "TIMEOUT_MS"), "reset"),
     Failure("lost interrupt", no_interrupt, None, ()),
-    Failure("reset of the card by the driver", reported(kfd.KFD_IOC_EVENT_HW_EXCEPTION, memory_lost=1, **HANG),
+    Failure("reset by the driver", reported(kfd.KFD_IOC_EVENT_HW_EXCEPTION, memory_lost=1, **HANG),
             CommandError, ("the card was reset because it hung; what was in its memory is lost", "wait for")),
     Failure("memory error of the card", reported(kfd.KFD_IOC_EVENT_MEMORY, va=0x5000,
                                                  error_type=kfd.KFD_MEM_ERR_SRAM_ECC),

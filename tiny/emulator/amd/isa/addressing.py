@@ -5,8 +5,9 @@ move.
 from typing import NamedTuple
 
 from tiny.emulator.amd.isa.decode import NOTHING, Instruction, Operand
+from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.expression import Value, cast, const, join
-from tiny.emulator.amd.isa.lower import UnsupportedError, raw
+from tiny.emulator.amd.isa.lower import raw
 from tiny.emulator.amd.isa.operands import flat_offset, scalar_offset
 from tiny.emulator.amd.isa.operations_memory import ACCESS, Access
 

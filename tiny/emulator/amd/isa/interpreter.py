@@ -9,6 +9,7 @@ import numpy as np
 
 from tiny.emulator.amd.isa.addressing import Plan, plan, scalar_plan
 from tiny.emulator.amd.isa.decode import EXEC, VCC, Instruction
+from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.evaluate import DTYPE, evaluate
 from tiny.emulator.amd.isa.expression import Value
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
@@ -18,7 +19,6 @@ from tiny.emulator.amd.isa.lower import (
     SHARED_APERTURE,
     Mode,
     Store,
-    UnsupportedError,
     lower,
     raw,
 )
@@ -71,7 +71,7 @@ class Interpreter:
             step = self._steps.get(kind, self._registers)
             if step(wave, instruction) is None:
                 wave.pc += instruction.size
-        except (UnsupportedError, NotImplementedError, ValueError, LookupError, ArithmeticError) as error:
+        except (UnsupportedError, ValueError, LookupError, ArithmeticError) as error:
             raise wave.error(error) from error
 
     def run(self) -> None:
@@ -99,7 +99,7 @@ class Interpreter:
 
     def _registers(self, wave: Wave, instruction: Instruction) -> None:
         mode = Mode.from_bits(int(wave.memory[MODE]))
-        stores = self._cached(wave, lambda: lower(instruction, mode))
+        stores = self._cached(wave, lambda: lower(instruction, mode, wave.lanes))
         apply_stores(wave, stores)
 
     def _values(self, wave: Wave, values: list[Value]) -> list[np.ndarray]:

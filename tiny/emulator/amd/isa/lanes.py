@@ -5,6 +5,7 @@ Source: AMD, "RDNA3 Instruction Set Architecture" (2023), sections on DPP, "DS_S
 """
 
 from tiny.emulator.amd.isa.decode import Instruction
+from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.expression import Value, const, select
 
 
@@ -52,7 +53,7 @@ def dpp_source(instruction: Instruction) -> tuple[Value, Value]:
         return here ^ count, exists
     if instruction.family.name == "gfx9":
         return _wave_shift(control, here, row)
-    raise NotImplementedError(f"DPP control {control:#x}")
+    raise UnsupportedError(f"DPP control {control:#x} is not defined for {instruction.family.name}")
 
 
 def _wave_shift(control: int, here: Value, row: Value) -> tuple[Value, Value]:
@@ -72,7 +73,7 @@ def _wave_shift(control: int, here: Value, row: Value) -> tuple[Value, Value]:
         return row - 1 & 63, here >= 16
     if control == 0x143:
         return (here & 32) - 1 & 63, here >= 32
-    raise NotImplementedError(f"DPP control {control:#x}")
+    raise UnsupportedError(f"DPP control {control:#x} is not defined for gfx9")
 
 
 def gathered(instruction: Instruction, register: int | None) -> Value:

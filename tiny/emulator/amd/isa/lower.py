@@ -22,6 +22,7 @@ from tiny.emulator.amd.isa.decode import (
     Instruction,
     Operand,
 )
+from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.expression import UNSIGNED, WIDTH, Value, apply, bits, cast, const, join, select
 from tiny.emulator.amd.isa.functions import without_denormals
 from tiny.emulator.amd.isa.lanes import gathered, lane_stores, moved
@@ -60,10 +61,6 @@ _UNFLUSHED = ("class", "v_cndmask", "v_mov")
 
 
 INDEX_MODE_SHIFT = 8  # where the interpreter's MODE word keeps the index mode, above the float modes
-
-
-class UnsupportedError(NotImplementedError):
-    """An instruction, or a form of one, that is decoded but whose effect is not known here."""
 
 
 class Mode(NamedTuple):
@@ -293,8 +290,8 @@ def inputs(instruction: Instruction, operation: Operation, mode: Mode) -> list[V
     return found
 
 
-def lower(instruction: Instruction, mode: Mode) -> list[Store]:
-    """All effects of a `vector`, `scalar`, `packed`, `mix`, `dot` or `lanes` instruction on registers."""
+def lower(instruction: Instruction, mode: Mode, lanes: int = 32) -> list[Store]:
+    """All effects of an instruction on registers. lanes: of the wave."""
     operation = instruction.operation
     if operation.kind == "packed":
         return _packed(instruction, mode)
@@ -305,7 +302,7 @@ def lower(instruction: Instruction, mode: Mode) -> list[Store]:
     if operation.kind == "packed move":
         return _packed_move(instruction)
     if operation.kind == "matrix":
-        return matrix_stores(instruction, Store)
+        return matrix_stores(instruction, raw, Store, lanes)
     if operation.kind == "indirect" and "swaprel" not in operation.name:
         return moved(instruction, raw, Store)
     if operation.function is None:

@@ -1,175 +1,257 @@
 """Matrix instructions as expressions over lanes: D = A B + C, all held by one wave.
 
-Where the elements stand. Source: AMD, "RDNA3 Instruction Set Architecture" 7.9, "RDNA4" 7.12, "AMD Instinct
-MI300 ISA" 7.1.5, and AMD's Matrix Instruction Calculator. In what order the hardware adds, and whether it
-rounds in between, is not documented: here the products of floats, which are exact, are added to C in the
-order of k, each sum rounded to f32.
+Where the elements stand is `layout`'s. In what order the hardware adds, and whether it rounds in between, is
+not documented: here the products of floats, which are exact in f32 for all elements but those of 32 and 64
+bits, are added to C in the order of k, each sum rounded to the type of D (to f32 where that has 16 bits); the
+products of 32 and 64 bits are fused. xf32 is taken as f32 without its lower 13 bits. Denormals are kept.
+
+Modifiers. Source: AMD, "RDNA3 ISA" 7.9, "RDNA4 ISA" 7.12, "AMD Instinct MI300 ISA" 7.1, and AMD's Matrix
+Instruction Calculator, "Examples of Setting Modifiers":
+
+    neg_lo, neg_hi  floats of 16 bits: the sign of A's and B's elements in the lower and upper halves of
+                    registers; neg_lo of C negates, neg_hi takes the magnitude first. Integers: neg_lo of A
+                    and B says that they are signed
+    clamp           integers: the sum stops at the ends of i32
+    op_sel          gfx11, D of 16 bits: the half of each register. gfx12, sparse: the set of indices
+    cbsz, abid      a block of A goes to 2^cbsz blocks; abid says which. Sparse: abid is the set of indices
+    blgp            B's lanes in another order; f64: the signs of A, B and C
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
 
-from tiny.emulator.amd.isa.decode import Instruction
-from tiny.emulator.amd.isa.expression import Value, bits, cast, const, fma, select
-from tiny.emulator.amd.isa.lanes import lane, of_lane
+from tiny.emulator.amd.isa.decode import Instruction, Operand
+from tiny.emulator.amd.isa.errors import UnsupportedError
+from tiny.emulator.amd.isa.expression import Value, bits, cast, const, fma, join, select
+from tiny.emulator.amd.isa.float8 import is_fnuz, widened
+from tiny.emulator.amd.isa.lanes import of_lane
+from tiny.emulator.amd.isa.layout import SHAPES, WIDTH, Layout, Shape
+
+LARGEST, SMALLEST = (1 << 31) - 1, -(1 << 31)
 
 
-class Shape(NamedTuple):
-    """A matrix instruction.
+def matrix_stores(instruction: Instruction, raw: Callable, store: Callable, lanes: int) -> list:
+    """The effects of a matrix instruction. lanes: of the wave. raw: (operand, part) -> u32; store: one effect.
 
-    element   of A and B: f16 bf16 iu8 iu4     result  of C and D: f32 f16 bf16 i32
-    depth     products that make an element    split   lanes that share a row of A
-    row_step  rows from a lane's element to its next     row_group  rows between lanes 16 apart
-    side      rows and columns of D: 16 or 32
-    packed    D has two 16-bit elements in a register, else one in the half that op_sel says
+    UnsupportedError for a form that no card has.
     """
-
-    element: str
-    result: str
-    depth: int = 16
-    split: int = 1
-    row_step: int = 2
-    row_group: int = 1
-    packed: bool = False
-    side: int = 16
-
-
-GFX11 = {
-    f"v_wmma_{result}_16x16x16_{element}": Shape(element, result)
-    for result, element in (
-        ("f32", "f16"),
-        ("f32", "bf16"),
-        ("f16", "f16"),
-        ("bf16", "bf16"),
-        ("i32", "iu8"),
-        ("i32", "iu4"),
-    )
-}
-GFX12 = {
-    f"v_wmma_{result}_16x16x16_{element}@gfx12": Shape(
-        element, result, 16, 2, 1, 8, result in ("f16", "bf16")
-    )
-    for result, element in (
-        ("f32", "f16"),
-        ("f32", "bf16"),
-        ("f16", "f16"),
-        ("bf16", "bf16"),
-        ("i32", "iu8"),
-        ("i32", "iu4"),
-    )
-}
-GFX12["v_wmma_i32_16x16x32_iu4"] = Shape("iu4", "i32", 32, 2, 1, 8)
-MFMA = {
-    f"v_mfma_{name}": shape
-    for name, shape in {
-        "f32_16x16x16_f16": Shape("f16", "f32", 16, 4),
-        "f32_16x16x16_bf16": Shape("bf16", "f32", 16, 4),
-        "f32_16x16x4_f32": Shape("f32", "f32", 4, 4),
-        "f32_32x32x8_f16": Shape("f16", "f32", 8, 2, side=32),
-        "f32_32x32x8_bf16": Shape("bf16", "f32", 8, 2, side=32),
-        "f32_32x32x2_f32": Shape("f32", "f32", 2, 2, side=32),
-        "i32_16x16x32_i8": Shape("i8", "i32", 32, 4),
-        "i32_32x32x16_i8": Shape("i8", "i32", 16, 2, side=32),
-    }.items()
-}
-SHAPES = GFX11 | GFX12 | MFMA
-WIDTH = {"f16": 16, "bf16": 16, "iu8": 8, "iu4": 4, "i8": 8, "f32": 32}
+    shape = SHAPES[instruction.operation.name]
+    place = Layout(shape, lanes)
+    check_modifiers(instruction, shape)
+    totals = {}
+    for number in range(place.elements):
+        total = start = accumulator(instruction, raw, shape, place, number)
+        block, row = place.row(number)
+        if shape.sparse:
+            products = _sparse(instruction, shape, place, row)
+        else:
+            products = _dense(instruction, shape, place, block, row)
+        if shape.result == "i32":
+            total = integer_sum(instruction, start, list(products))
+        else:
+            for x, y in products:
+                total = fma(x, y, total) if shape.a in ("f32", "f64") else total + x * y
+        totals[number] = total
+    return results(instruction, shape, place, totals, store)
 
 
-def element(word: Value, place: int, kind: str, signed: bool) -> Value:
-    """One element of a register, as f32 or i32."""
+def check_modifiers(instruction: Instruction, shape: Shape) -> None:
+    """UnsupportedError for modifiers that this instruction does not have."""
+    floats = shape.a in ("f16", "bf16")
+    allowed = {
+        "clamp": shape.result == "i32" and shape.family != "gfx9",
+        "neg_lo": floats or shape.result == "i32",
+        "neg_hi": floats,
+        "cbsz": shape.sparse or shape.blocks > 1,
+        "abid": shape.sparse or shape.blocks > 1,
+        "blgp": shape.broadcasts,
+    }
+    wrong = [name for name, fine in allowed.items() if instruction.get(name) and not fine]
+    if wrong:
+        raise UnsupportedError(f"{instruction.name} does not have the modifier {' '.join(wrong)}")
+    if shape.result == "i32" and instruction.get("neg_lo") & 4:
+        raise UnsupportedError(f"{instruction.name}: neg_lo says which of A and B are signed; C always is")
+    cbsz, abid = instruction.get("cbsz"), instruction.get("abid")
+    if not shape.sparse and (1 << cbsz > shape.blocks or abid >= 1 << cbsz):
+        raise UnsupportedError(
+            f"{instruction.name}: cbsz {cbsz} and abid {abid} are beyond its {shape.blocks} blocks"
+        )
+
+
+# -- products ------------------------------------------------------------------------------------------------
+def _dense(instruction: Instruction, shape: Shape, place: Layout, block: int | Value, row: Value):
+    """(element of A, of B) for each k."""
+    cbsz, abid = instruction.get("cbsz"), instruction.get("abid")
+    source_block = block & -(1 << cbsz) | abid
+    for k in range(shape.depth):
+        group, position = place.split(k)
+        left = _element(instruction, 0, shape.a, place.lane(source_block, group, row), position)
+        column = _other_lanes(instruction, shape, place.lane(block, group, place.column()))
+        yield left, _element(instruction, 1, shape.b, column, position)
+
+
+def _sparse(instruction: Instruction, shape: Shape, place: Layout, row: Value):
+    """(element of A, of B) for each pair of the two elements out of four that A holds.
+
+    src2 has two bits for each element of A: its place among the four.
+    """
+    per_lane = shape.depth // place.groups_a  # values of k that a lane of A covers
+    shift = index_shift(instruction, per_lane)
+    indices = instruction.sources[2].register
+    for number in range(shape.depth // 2):
+        chunk = number // 2
+        part, within = divmod(chunk, per_lane // 4)
+        lane = place.lane(0, place.group(part, place.groups_a), row)
+        position = 2 * within + number % 2
+        left = _element(instruction, 0, shape.a, lane, position)
+        choice = of_lane(indices, lane) >> shift + 2 * position & 3
+        group_b, first = place.split(4 * chunk)
+        column = place.lane(0, group_b, place.column())
+        yield left, _chosen(instruction, shape.b, column, first, choice)
+
+
+def index_shift(instruction: Instruction, per_lane: int) -> int:
+    """Where the chosen set of indices starts in its register: a lane needs one bit for each k it covers."""
+    sets = 32 // per_lane
+    chosen = 0 if instruction.get("cbsz") else instruction.get("abid")
+    if "acc_cd" not in instruction.words.fields:
+        chosen = instruction.get("op_sel")
+    return chosen % sets * per_lane
+
+
+def _chosen(instruction: Instruction, kind: str, lane: Value, first: int, choice: Value) -> Value:
+    """Element `first` + choice (0 ... 3) of B."""
+    width, register = WIDTH[kind], instruction.sources[1].register
+    per_register = 32 // width
+    word = of_lane(register + first // per_register, lane)
+    if width == 16:  # four elements stand in two registers
+        word = select((choice & 2).differs(0), of_lane(register + first // 2 + 1, lane), word)
+        choice = choice & 1
+    word = word >> (choice + first % per_register) * width
+    return _typed(instruction, 1, kind, word, first)
+
+
+def _element(instruction: Instruction, operand: int, kind: str, lane: Value, position: int) -> Value:
+    """Element number `position` that a lane holds of A (operand 0) or B (1)."""
+    register = instruction.sources[operand].register
+    if kind == "f64":
+        number = bits(join(of_lane(register, lane), of_lane(register + 1, lane)), "f64")
+        return -number if instruction.get("blgp") >> operand & 1 else number
+    register, part = register + position * WIDTH[kind] // 32, position * WIDTH[kind] % 32
+    return _typed(instruction, operand, kind, of_lane(register, lane) >> part, position)
+
+
+def _typed(instruction: Instruction, operand: int, kind: str, word: Value, position: int) -> Value:
+    """The lowest bits of a word as f32 or i32, with the operand's modifiers."""
     if kind == "f32":
         return bits(word, "f32")
+    if kind == "xf32":
+        return bits(word & 0xFFFFE000, "f32")
+    if kind in ("fp8", "bf8"):
+        return widened(word, kind, is_fnuz(instruction.family.name))
+    if kind in ("f16", "bf16"):
+        value = from_half(word, kind)
+        negated = instruction.get("neg_hi" if position % 2 else "neg_lo") >> operand & 1
+        return -value if negated else value
     width = WIDTH[kind]
-    part = word >> width * place
-    if kind == "f16":
-        return cast(bits(cast(part, "u16"), "f16"), "f32")
-    if kind == "bf16":
-        return bits(part << 16, "f32")
-    lifted = part << 32 - width
+    signed = kind == "i8" or instruction.get("neg_lo") >> operand & 1
+    lifted = word << 32 - width
     return bits(lifted, "i32") >> 32 - width if signed else bits(lifted >> 32 - width, "i32")
 
 
-def matrix_stores(instruction: Instruction, store) -> list:
-    """The effects of a matrix instruction. NotImplementedError for modifiers whose meaning is not certain."""
-    shape = SHAPES.get(instruction.operation.name)
-    modifiers = [name for name in ("clamp", "cbsz", "abid", "blgp") if instruction.get(name)]
-    if shape is None or modifiers:
-        raise NotImplementedError(
-            f"{instruction.name}: this matrix instruction, or {' '.join(modifiers)} with it"
-        )
-    if shape.element[0] != "i" and (instruction.get("neg_lo") or instruction.get("neg_hi")):
-        raise NotImplementedError(f"{instruction.name} with neg_lo or neg_hi")
-    a, b, c = instruction.sources
-    group = lane() >> (4 if shape.side == 16 else 5)  # which of the lanes that share a column of D
-    right = _operands(instruction, b, shape, lane() & shape.side - 1, 1)
-    elements = instruction.results[0].count * (2 if shape.packed else 1)
-    totals = []
-    for number in range(elements):
-        row = row_of(instruction, shape, group, number)
-        left = _operands(instruction, a, shape, row, 0)
-        place = (number // 2, number & 1) if shape.packed else (number, instruction.get("op_sel") >> 2 & 1)
-        total = accumulator(c, *place, shape)
-        for x, y in zip(left, right, strict=True):
-            total = fma(x, y, total) if shape.element == "f32" else total + x * y
-        totals.append(total)
-    first = instruction.results[0].register
-    if shape.packed:
-        words = [
-            narrowed(low, shape) | narrowed(high, shape) << 16
-            for low, high in zip(totals[::2], totals[1::2], strict=True)
-        ]
-    else:
-        words = [merged(instruction, total, shape, n) for n, total in enumerate(totals)]
-    return [store("vgpr", first + n, word) for n, word in enumerate(words)]
+def from_half(word: Value, kind: str) -> Value:
+    """The low half of a word as f32."""
+    if kind == "bf16":
+        return bits(word << 16, "f32")
+    return cast(bits(cast(word, "u16"), "f16"), "f32")
 
 
-def row_of(instruction: Instruction, shape: Shape, group: Value, number: int) -> Value:
-    """The row of D that element `number` of a lane is in. MFMA has four rows in turn in each group of lanes.
-    """
-    if instruction.operation.name in MFMA:
-        groups = 64 // shape.side
-        return group * 4 + (number % 4 + number // 4 * 4 * groups)
-    return group * shape.row_group + shape.row_step * number
+def _other_lanes(instruction: Instruction, shape: Shape, lane: Value) -> Value:
+    """The lane that B is read from: blgp broadcasts or turns groups of lanes."""
+    pattern = instruction.get("blgp") if shape.a != "f64" else 0
+    if pattern == 0:
+        return lane
+    if pattern == 3:
+        return lane + 16 & 63
+    if pattern < 3:
+        return lane & 31 | (pattern - 1) * 32
+    return lane & 15 | (pattern - 4) * 16
 
 
-def _operands(instruction: Instruction, operand, shape: Shape, index: Value, number: int) -> list[Value]:
-    """The `depth` elements of a row of A or a column of B: `split` lanes, `side` apart, hold them in turn."""
-    per_register = 32 // WIDTH[shape.element]
-    signed = shape.element == "i8" or bool(instruction.get("neg_lo") >> number & 1)
-    found = []
-    for k in range(shape.depth):
-        part, within = divmod(k, shape.depth // shape.split)
-        register, place = divmod(within, per_register)
-        word = of_lane(operand.register + register, index + shape.side * part)
-        found.append(element(word, place, shape.element, signed))
-    return found
+def integer_sum(instruction: Instruction, start: Value, products: list[tuple[Value, Value]]) -> Value:
+    """C and the products, which fit i32 together; the last addition wraps, or stops where clamp is set."""
+    total = const("i32", 0)
+    for x, y in products:
+        total = total + x * y
+    if not instruction.get("clamp"):
+        return start + total
+    wide = cast(start, "i64") + cast(total, "i64")
+    wide = select(wide > LARGEST, const("i64", LARGEST), wide)
+    return cast(select(wide < SMALLEST, const("i64", SMALLEST), wide), "i32")
 
 
-def accumulator(operand, register: int, high: int, shape: Shape) -> Value:
-    """An element of C: of this lane's register, or the same constant for all."""
-    if not operand.is_vgpr:
-        if operand.code != 128:
-            raise NotImplementedError("a constant other than 0 as C")
-        return const("i32", 0) if shape.result == "i32" else const("f32", 0.0)
-    word = Value("u32", "vgpr", operand.register + register)
-    if shape.result in ("f16", "bf16"):
-        return element(word, high, shape.result, False)
-    return bits(word, shape.result)
-
-
-def narrowed(total: Value, shape: Shape) -> Value:
-    """A 16-bit element in the low half of a u32."""
-    return cast(bits(cast(total, "f16"), "u16") if shape.result == "f16" else to_bfloat(total), "u32")
-
-
-def merged(instruction: Instruction, total: Value, shape: Shape, register: int) -> Value:
-    """D's register: a whole one, or the half that op_sel chooses."""
+# -- C and D -------------------------------------------------------------------------------------------------
+def accumulator(instruction: Instruction, raw: Callable, shape: Shape, place: Layout, number: int) -> Value:
+    """Element `number` of C, as f32, f64 or i32: of this lane's registers, or the same constant for all."""
+    operand: Operand = instruction.results[0] if shape.sparse else instruction.sources[2]
+    register, half = place.register(number)
+    if shape.result == "f64":
+        low, high = (raw(operand, register + n) for n in (0, 1))
+        if not operand.is_vgpr:
+            low, high = (raw(operand._replace(token="f64"), n) for n in (0, 1))
+        value = bits(join(low, high), "f64")
+        return -value if instruction.get("blgp") & 4 else value
     if shape.result in ("f32", "i32"):
-        return bits(total, "u32")
-    old = Value("u32", "vgpr_kept", instruction.results[0].register + register)
-    if instruction.get("op_sel") >> 2 & 1:
-        return old & 0xFFFF | narrowed(total, shape) << 16
-    return old & 0xFFFF0000 | narrowed(total, shape)
+        value = bits(raw(operand, register if operand.is_vgpr else 0), shape.result)
+    elif operand.is_vgpr:
+        value = from_half(raw(operand, register) >> 16 * chosen_half(instruction, shape, half), shape.result)
+    else:
+        value = constant_half(instruction, raw, operand, shape)
+    if shape.a in ("f16", "bf16"):
+        value = abs(value) if instruction.get("neg_hi") & 4 and not shape.sparse else value
+        value = -value if instruction.get("neg_lo") & 4 and not shape.sparse else value
+    return value
+
+
+def constant_half(instruction: Instruction, raw: Callable, operand: Operand, shape: Shape) -> Value:
+    """An inline constant as C of 16 bits: f16 has its own; of bf16 the upper half of f32's."""
+    if instruction.get("op_sel") & 4:
+        raise UnsupportedError(f"{instruction.name}: a constant as C, and op_sel for its upper half")
+    if shape.result == "f16":
+        return from_half(raw(operand._replace(token="f16")), "f16")
+    if operand.code != 128:
+        raise UnsupportedError(f"{instruction.name}: a constant other than 0 as C of bf16")
+    return const("f32", 0.0)
+
+
+def chosen_half(instruction: Instruction, shape: Shape, half: int) -> int:
+    """The half of a register that holds an element of 16 bits of C or D."""
+    return half if shape.packed else instruction.get("op_sel") >> 2 & 1
+
+
+def results(instruction: Instruction, shape: Shape, place: Layout, totals: dict, store: Callable) -> list:
+    """D into its registers; a half that has no element keeps what it held."""
+    first, words = instruction.results[0].register, {}
+    for number, total in totals.items():
+        register, half = place.register(number)
+        if shape.result == "f64":
+            pattern = bits(total, "u64")
+            words[register] = cast(pattern, "u32")
+            words[register + 1] = cast(pattern >> 32, "u32")
+        elif shape.result in ("f32", "i32"):
+            words[register] = bits(total, "u32")
+        else:
+            half = chosen_half(instruction, shape, half)
+            old = words.get(register)
+            if old is None:
+                kept = Value("u32", "vgpr_kept", first + register)
+                old = const("u32", 0) if shape.packed else kept & (0xFFFF << 16 * (1 - half))
+            words[register] = old | narrowed(total, shape.result) << 16 * half
+    return [store("vgpr", first + register, word) for register, word in sorted(words.items())]
+
+
+def narrowed(total: Value, kind: str) -> Value:
+    """f32 as 16 bits in the low half of a u32."""
+    return cast(bits(cast(total, "f16"), "u16") if kind == "f16" else to_bfloat(total), "u32")
 
 
 def to_bfloat(value: Value) -> Value:

@@ -186,7 +186,8 @@ def vop3p_or_matrix(reader: Reader, table: str, operation: Operation, words: Str
     """VOP3P of gfx9, where matrix instructions have a layout of their own, with accumulation VGPRs."""
     if "acc_cd" not in words.fields:
         return vop3p(reader, table, operation, words)
-    flags = (words.acc & 1, words.acc >> 1, words.acc_cd)
+    sparse = "smfmac" in operation.name  # the third operand is an index then
+    flags = (words.acc & 1, words.acc >> 1, words.acc_cd and not sparse)
     if operation.kind == "matrix move":
         flags = (operation.name == "v_accvgpr_read_b32", 0, 0)
     sources = []

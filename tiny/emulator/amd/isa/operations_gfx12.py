@@ -169,3 +169,10 @@ for kind in ("fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8"):
 row("v_wmma_i32_16x16x16_iu8@gfx12", "u32x8 = b64 b64 u32x8", None, "matrix")
 row("v_wmma_i32_16x16x16_iu4@gfx12", "u32x8 = b32 b32 u32x8", None, "matrix")
 row("v_wmma_i32_16x16x32_iu4", "u32x8 = b64 b64 u32x8", None, "matrix")
+for pair in (("f32", "f16"), ("f32", "bf16"), ("f16", "f16"), ("bf16", "bf16")):  # sparse: D is C, too
+    count = 8 if pair[0] == "f32" else 4
+    row(f"v_swmmac_{pair[0]}_16x16x32_{pair[1]}", f"u32x{count} = u32x4 u32x8 b32 +", None, "matrix")
+for name in ("i32_16x16x32_iu8", *(f"f32_16x16x32_{a}_{b}" for a in ("fp8", "bf8") for b in ("fp8", "bf8"))):
+    row(f"v_swmmac_{name}", "u32x8 = b64 u32x4 b32 +", None, "matrix")
+row("v_swmmac_i32_16x16x32_iu4", "u32x8 = b32 b64 b32 +", None, "matrix")
+row("v_swmmac_i32_16x16x64_iu4", "u32x8 = b64 u32x4 b32 +", None, "matrix")

@@ -202,6 +202,19 @@ MATRICES = {  # name -> (registers of A and B, of C and D)
 }
 for name, (source, count) in MATRICES.items():
     row(f"v_mfma_{name}", f"u32x{count} = {source} {source} u32x{count}", None, "matrix")
-for shape, count in (("16x16x32", 4), ("32x32x16", 16)):
+for size, count in (("16x16x32", 4), ("32x32x16", 16)):
     for pair in ("bf8_bf8", "bf8_fp8", "fp8_bf8", "fp8_fp8"):
-        row(f"v_mfma_f32_{shape}_{pair}", f"u32x{count} = b64 b64 u32x{count}", None, "matrix")
+        row(f"v_mfma_f32_{size}_{pair}", f"u32x{count} = b64 b64 u32x{count}", None, "matrix")
+row("v_mfma_f64_16x16x4_f64", "f64x4 = f64 f64 f64x4", None, "matrix")
+row("v_mfma_f64_4x4x4_4b_f64", "f64 = f64 f64 f64", None, "matrix")
+SPARSE = {  # kinds -> sizes, the one with 4 registers of D and the one with 16
+    ("f32_{}_f16", "f32_{}_bf16"): ("16x16x32", "32x32x16"),
+    ("i32_{}_i8", *(f"f32_{{}}_{pair}" for pair in ("bf8_bf8", "bf8_fp8", "fp8_bf8", "fp8_fp8"))): (
+        "16x16x64",
+        "32x32x32",
+    ),
+}
+for kinds, sizes in SPARSE.items():
+    for kind in kinds:
+        for size, count in zip(sizes, (4, 16), strict=True):
+            row(f"v_smfmac_{kind.format(size)}", f"u32x{count} = b64 u32x4 b32 +", None, "matrix")

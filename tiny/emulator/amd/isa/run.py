@@ -13,7 +13,7 @@ import numpy as np
 
 from tiny import config
 from tiny.emulator.amd.isa import interpreter
-from tiny.emulator.amd.isa.lower import UnsupportedError
+from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.memory import MemoryFault, Range
 from tiny.emulator.amd.isa.state import Dispatch, Group, Kernel, Wave, WaveHeader
 from tiny.emulator.amd.isa.translate import translate

@@ -160,6 +160,8 @@ def _modifiers(instruction: Instruction) -> str:
     if instruction.sdwa is not None:
         return sdwa_text(instruction)
     if "acc_cd" in instruction.words.fields and instruction.operation.kind == "matrix":
+        if "_f64" in instruction.name and instruction.get("blgp"):
+            return _array("neg", instruction.get("blgp"), 3)
         return "".join(
             f" {name}:{instruction.get(name)}" for name in ("cbsz", "abid", "blgp") if instruction.get(name)
         )
@@ -193,10 +195,12 @@ def _vop3p_modifiers(instruction: Instruction) -> str:
     get = instruction.get
     op_sel_hi = get("op_sel_hi") | get("op_sel_hi2") << 2
     text = ""
-    if get("op_sel") & every:
+    if instruction.name.startswith("v_swmmac"):  # op_sel is a number there
+        text += f" index_key:{get('op_sel')}" if get("op_sel") else ""
+    elif get("op_sel") & every:
         text += _array("op_sel", get("op_sel"), count)
     normal = 0 if instruction.operation.kind == "mix" else every
-    by_bytes = instruction.name.startswith(("v_dot4", "v_dot8", "v_wmma_f32", "v_wmma_i32"))
+    by_bytes = instruction.name.startswith(("v_dot4", "v_dot8", "v_wmma_f32", "v_wmma_i32", "v_swmmac"))
     if not by_bytes and op_sel_hi & every != normal:
         text += _array("op_sel_hi", op_sel_hi, count)
     if instruction.operation.kind != "mix":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tiny.emulator.amd.isa import c_memory, c_text
 from tiny.emulator.amd.isa.decode import VCC, Family, Instruction, decode
+from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
 from tiny.emulator.amd.isa.interpreter import (
     MODE_REGISTER,
@@ -17,7 +18,7 @@ from tiny.emulator.amd.isa.interpreter import (
     hardware_register,
     index_stores,
 )
-from tiny.emulator.amd.isa.lower import Mode, Store, UnsupportedError, lower, raw
+from tiny.emulator.amd.isa.lower import Mode, Store, lower, raw
 from tiny.emulator.amd.isa.segment import EXEC, LANE_WISE, Segment, mask_text, mentions, uniform_leaf
 from tiny.emulator.amd.isa.state import Kernel
 from tiny.toolchain import Source
@@ -97,14 +98,14 @@ class Translator:
         """Whether this instruction becomes C; others are steps of the interpreter."""
         try:
             self._check(instruction)
-        except (UnsupportedError, NotImplementedError):
+        except UnsupportedError:
             return False
         return True
 
     def _check(self, instruction: Instruction) -> None:
         kind = instruction.operation.kind
         if kind in VECTOR_KINDS or kind == "scalar":
-            stores = lower(instruction, Mode.from_bits(self._start_mode))
+            stores = lower(instruction, Mode.from_bits(self._start_mode), self.kernel.wave_size)
             if any(store.where == "sgpr_at" or uses(store, INTERPRETED) for store in stores):
                 raise UnsupportedError(instruction.name)
         elif kind in ("memory", "scalar memory"):
@@ -171,7 +172,7 @@ class Translator:
         return getattr(self, f"_{kind.replace(' ', '_')}")(instruction, pc)
 
     def _registers(self, instruction: Instruction) -> None:
-        stores = lower(instruction, Mode.from_bits(self._float_mode))
+        stores = lower(instruction, Mode.from_bits(self._float_mode), self.kernel.wave_size)
         if all(store.where in LANE_WISE for store in stores):
             if not self._segment.accepts(stores):
                 self._finish()

@@ -280,7 +280,8 @@ class Text:
         more = assemble.ACCUMULATORS if self.wide else ""
         if not self.wide:
             more += "\n.amdhsa_wavefront_size32 1"
-        return assemble.HEADER.format(name=self.name, body="\n".join(self.lines), lds=0, scratch=0, more=more)
+        sizes = {"lds": 0, "scratch": 0, "arguments": 16, "more": more}
+        return assemble.HEADER.format(name=self.name, body="\n".join(self.lines), **sizes)
 
 
 def kernels(cases: Iterable[Case], processor: str) -> list[Text]:

@@ -29,6 +29,7 @@ STORE = """
 v_lshlrev_b32 v10, 3, v0
 global_store_b64 v10, v[20:21], s[4:5]
 """
+SIZES = {"lds": 64, "scratch": 0, "arguments": 16, "more": ""}
 SPECIAL = [
     0,
     1,
@@ -353,11 +354,11 @@ def image():
     """All cases in one code object."""
     texts = []
     for name, (code, _) in CASES.items():
-        texts.append(assemble.HEADER.format(name=name, body=LOAD + code + STORE, lds=64, scratch=0, more=""))
+        texts.append(assemble.HEADER.format(name=name, body=LOAD + code + STORE, **SIZES))
     for name, (code, _) in SCALAR.items():
         loads = "v_readfirstlane_b32 s10, v1\nv_readfirstlane_b32 s11, v3"
         body = f"{LOAD}\n{loads}\n{code}\nv_mov_b32 v20, s20\n{STORE}"
-        texts.append(assemble.HEADER.format(name=name, body=body, lds=64, scratch=0, more=""))
+        texts.append(assemble.HEADER.format(name=name, body=body, **SIZES))
     return assemble.assemble("\n".join(texts), "gfx1100")
 
 

@@ -9,8 +9,8 @@ from tiny.emulator.amd.engines.dispatch import Dispatch
 from tiny.emulator.amd.interception import intercept
 from tiny.emulator.amd.isa import run
 from tiny.emulator.amd.isa.decode import DecodeError, Family
-from tiny.emulator.amd.isa.families import family_named
 from tiny.emulator.amd.isa.errors import UnsupportedError
+from tiny.emulator.amd.isa.families import family_named
 from tiny.emulator.amd.isa.memory import MemoryFault as IsaFault
 from tiny.emulator.amd.isa.memory import Range
 from tiny.emulator.amd.isa.state import Dispatch as IsaDispatch

@@ -13,9 +13,14 @@ import numpy as np
 from tests.emulator.amd.isa.registers import LANES, Case, covered
 
 A, B, C, INDEX = 20, 40, 60, 56  # first registers
-WIDTH = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "iu8": 8, "i8": 8, "fp8": 8, "bf8": 8, "iu4": 4}
+WIDTH = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "iu4": 4} | dict.fromkeys(
+    ("iu8", "i8", "fp8", "bf8"), 8
+)
 PAIRS = ("fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8")
-WMMA = "f32_16x16x16_f16 f32_16x16x16_bf16 f16_16x16x16_f16 bf16_16x16x16_bf16 i32_16x16x16_iu8 i32_16x16x16_iu4"
+WMMA = (
+    "f32_16x16x16_f16 f32_16x16x16_bf16 f16_16x16x16_f16 bf16_16x16x16_bf16 "
+    "i32_16x16x16_iu8 i32_16x16x16_iu4"
+)
 NAMES = {
     "gfx1100": [f"v_wmma_{name}" for name in WMMA.split()],
     "gfx1201": [
@@ -68,9 +73,9 @@ def matrix(processor: str, name: str) -> Matrix:
 
 
 # -- where elements are --------------------------------------------------------------------------------------
-def input_place(m: Matrix, i: int, k: int, block: int, held: int, width: int) -> tuple[int, int]:
-    """(lane, number of the bits in its registers) of element k of row or column i; `held`: values of k that
-    are stored for each row; gfx11 has copies in further lanes.
+def input_place(m: Matrix, i: int, k: int, block: int, held: int) -> tuple[int, int]:
+    """(lane, number among its elements) of element k of row or column i; `held`: elements that are stored of
+    each row. gfx11 has copies in further lanes.
     """
     if m.family == "gfx1100":
         return i, k
@@ -163,8 +168,9 @@ def expanded(m: Matrix, values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return full
 
 
-def made(processor: str, name: str, after: str = "", label: str = "", **options) -> Case:
-    """A case with random small integers. options: signed (a, b), cbsz, abid, blgp, set, half, negate."""
+def made(processor: str, name: str, after: str = "", **options) -> Case:
+    """A case with random small integers. options: signed (a, b), cbsz, abid, blgp, set, half,
+    negate, magnitude."""
     m, lanes = matrix(processor, name), LANES[processor]
     rng = np.random.default_rng(zlib.crc32(f"{name} {after}".encode()))
     fill, out = Registers(lanes), Registers(lanes)
@@ -182,18 +188,14 @@ def made(processor: str, name: str, after: str = "", label: str = "", **options)
     c = rng.integers(-9, 10, (m.blocks, m.side, m.side))
     for block in range(m.blocks):
         _fill_inputs(fill, m, a[block], b[block], block, held)
-    left = a
-    if m.sparse:
-        left = _sparse(fill, m, a, rng, options.get("set", 0))
-    d = _product(m, left, b, c, options)
+    dense = _sparse(fill, m, a, rng, options.get("set", 0)) if m.sparse else a
+    d = _product(m, dense, b, c, options)
     half = options.get("half", 0)
     _fill_outputs(fill, m, c, C, half)
     out.reserve(C, counts[2])
     _fill_outputs(out, m, d, C, half)
-    text = "{} {}, {}, {}, {} {}".format(
-        name, *(_span(first, count) for first, count in zip((C, A, B), (counts[2], *counts[:2]), strict=True)),
-        f"v{INDEX}" if m.sparse else _span(C, counts[2]), after,
-    )
+    result, left, right = (_span(*each) for each in ((C, counts[2]), (A, counts[0]), (B, counts[1])))
+    text = f"{name} {result}, {left}, {right}, {f'v{INDEX}' if m.sparse else result} {after}"
     label = f"{name}:{after}" if after else name
     return Case(label, text, (processor,), fill.words, None, out.words)
 
@@ -206,7 +208,7 @@ def _fill_inputs(fill: Registers, m: Matrix, a: np.ndarray, b: np.ndarray, block
     for first, kind, array, depth in ((A, m.a, a, held), (B, m.b, b.T, m.depth)):
         for i in range(m.side):
             for k in range(depth):
-                lane, place = input_place(m, i, k, block, depth, WIDTH[kind])
+                lane, place = input_place(m, i, k, block, depth)
                 bits = code(int(array[i, k]), kind, m.family)
                 for copy in range(0, 32, 16) if m.family == "gfx1100" else (0,):
                     fill.put(first, lane + copy, place, WIDTH[kind], bits)
@@ -222,7 +224,7 @@ def _sparse(fill: Registers, m: Matrix, a: np.ndarray, rng, index_set: int) -> n
     bits = m.depth // groups
     for i in range(m.side):
         for p in range(m.depth // 2):
-            lane, place = input_place(m, i, p, 0, m.depth // 2, 2)
+            lane, place = input_place(m, i, p, 0, m.depth // 2)
             fill.put(INDEX, lane, place + index_set * bits // 2, 2, int(chosen[i, p]))
     return expanded(m, a[0], chosen)[None]
 
@@ -253,7 +255,7 @@ def _other_columns(m: Matrix, b: np.ndarray, pattern: int) -> np.ndarray:
     for block in range(m.blocks):
         for j in range(m.side):
             for k in range(m.depth):
-                at[input_place(m, j, k, block, m.depth, 0)] = block, k, j
+                at[input_place(m, j, k, block, m.depth)] = block, k, j
     moved = np.zeros_like(b)
     for (lane, place), target in at.items():
         moved[target] = b[at[lane_of(lane), place]]

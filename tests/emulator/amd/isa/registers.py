@@ -66,9 +66,8 @@ def kernel_text(case: Case, number: int, processor: str) -> str:
     for register in case.expected:
         lines += [f"global_store_dword v100, v{register}, s[4:5]", *advanced(4, step)]
     more = assemble.ACCUMULATORS if processor == "gfx942" else ".amdhsa_wavefront_size32 1"
-    return assemble.HEADER.format(
-        name=f"case{number}", body="\n".join(lines), lds=LDS_BYTES, scratch=SCRATCH_BYTES, more=more
-    )
+    sizes = {"lds": LDS_BYTES, "scratch": SCRATCH_BYTES, "arguments": 40, "more": more}
+    return assemble.HEADER.format(name=f"case{number}", body="\n".join(lines), **sizes)
 
 
 def advanced(register: int, size: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Why an instruction is not executed. `state.EmulationError` adds kernel, wave, place and disassembly to it."""
+"""Why an instruction is not executed; `state.EmulationError` adds kernel, wave, place and disassembly."""
 
 
 class UnsupportedError(RuntimeError):

@@ -100,6 +100,8 @@ def moved(instruction: Instruction, raw, store) -> list:
     "s": the source's; with "_2" they have a part of M0 each.
     """
     name, scalar = instruction.name, instruction.name.startswith("s_")
+    if name == "v_swaprel_b32":
+        return _swapped(instruction, store)
     m0 = leaf("u32", "sgpr", instruction.family.m0)
     read, write = ("sgpr_at", "sgpr_at") if scalar else ("vgpr_at", "vgpr_at")
     from_m0, to_m0 = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if "_2_" in name else (m0, m0)
@@ -115,6 +117,18 @@ def moved(instruction: Instruction, raw, store) -> list:
         else:
             effects.append(store("sgpr" if scalar else "vgpr", place, value))
     return effects
+
+
+def _swapped(instruction: Instruction, store) -> list:
+    """v_swaprel_b32: two registers change places, each one's number has a part of M0 added."""
+    m0 = leaf("u32", "sgpr", instruction.family.m0)
+    source = (m0 & 0x3FF) + instruction.sources[0].register
+    target = (m0 >> 16 & 0x3FF) + instruction.results[0].register
+    first, second = instruction.results[0].register, instruction.sources[0].register
+    return [
+        store("vgpr_at", first, leaf("u32", "vgpr_at", source), lane=target),
+        store("vgpr_at", second, leaf("u32", "vgpr_at", target), lane=source),
+    ]
 
 
 # -- instructions --------------------------------------------------------------------------------------------
@@ -171,7 +185,14 @@ def _swap(instruction: Instruction, raw, store) -> list:
     a, b = instruction.results[0], instruction.sources[0]
     if instruction.name == "v_swap_b32":
         return [store("vgpr", a.register, raw(b)), store("vgpr", b.register, raw(a))]
-    raise NotImplementedError(instruction.name)
+    halves = [raw(each) >> 16 * each.half & 0xFFFF for each in (a, b)]
+    if a.register == b.register:
+        same = raw(a) if a.half == b.half else raw(a) << 16 | raw(a) >> 16
+        return [store("vgpr", a.register, same)]
+    return [
+        store("vgpr", each.register, raw(each) & 0xFFFF << 16 * (1 - each.half) | half << 16 * each.half)
+        for each, half in zip((a, b), reversed(halves), strict=True)
+    ]
 
 
 _INSTRUCTIONS = {
@@ -201,11 +222,20 @@ def _data_share(instruction: Instruction, raw, store) -> list:
 
 
 def swizzled(offset: int) -> Value:
-    """The lane that ds_swizzle reads: a quad permutation, or masks on the lane number within 32."""
+    """The lane that ds_swizzle reads, within 32 or, for a quad permutation, within four.
+
+    Source: the manuals' pseudocode of DS_SWIZZLE_B32: from 0xe000 on the order of a Fourier transform, from
+    0xc000 on a rotation, with bit 15 a permutation of quads, else masks on the lane number.
+    """
     here = lane()
+    group, place = here & 0xFFFFFFE0, here & 31
+    mask = offset & 31
+    if offset >= 0xE000:
+        reverse = sum(((place >> n & 1) << 4 - n for n in range(5)), const("u32", 0))
+        return group | reverse >> mask.bit_count() | place & mask
+    if offset >= 0xC000:
+        count = offset >> 5 & 31
+        return group | place & mask | place + (-count if offset & 0x400 else count) & ~mask & 31
     if offset & 0x8000:
-        if offset & 0x7F00:
-            raise NotImplementedError(f"ds_swizzle offset {offset:#x}")
         return here & 0xFFFFFFFC | (const("u32", offset) >> (here & 3) * 2 & 3)
-    low = (here & offset & 31 | offset >> 5 & 31) ^ (offset >> 10 & 31)
-    return here & 0xFFFFFFE0 | low
+    return group | (place & mask | offset >> 5 & 31) ^ (offset >> 10 & 31)

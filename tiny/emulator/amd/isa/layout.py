@@ -7,7 +7,8 @@ side of D, groups of lanes hold parts of k:
     gfx11  every lane has a whole row of A or column of B, lanes i, i + 16, ... alike
            D[i][j] in register i // g of lane 16 (i % g) + j, g = lanes / 16
     gfx12  a row of A and a column of B are shared by 2 lanes (wave64: 4), 16 apart
-           D[i][j] in register i % 8 of lane 16 (i // 8) + j (wave64: i % 4, 32 (i // 4 % 2) + 16 (i // 8) + j)
+           D[i][j] in register i % 8 of lane 16 (i // 8) + j
+           wave64: in register i % 4 of lane 32 (i // 4 % 2) + 16 (i // 8) + j
     MFMA   64 / (S blocks) groups share k; lane = S blocks group + S block + i
            D[i][j]: four rows in turn in each group of lanes, for f64 one row in turn
     sparse A holds two elements of every four; B is dense

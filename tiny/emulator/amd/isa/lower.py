@@ -303,7 +303,7 @@ def lower(instruction: Instruction, mode: Mode, lanes: int = 32) -> list[Store]:
         return _packed_move(instruction)
     if operation.kind == "matrix":
         return matrix_stores(instruction, raw, Store, lanes)
-    if operation.kind == "indirect" and "swaprel" not in operation.name:
+    if operation.kind == "indirect":
         return moved(instruction, raw, Store)
     if operation.function is None:
         raise UnsupportedError(f"{operation.name} is decoded, but what it does is not known here")

@@ -30,7 +30,7 @@ LARGEST, SMALLEST = (1 << 31) - 1, -(1 << 31)
 
 
 def matrix_stores(instruction: Instruction, raw: Callable, store: Callable, lanes: int) -> list:
-    """The effects of a matrix instruction. lanes: of the wave. raw: (operand, part) -> u32; store: one effect.
+    """The effects of a matrix instruction. lanes: of the wave; raw: (operand, part) -> u32.
 
     UnsupportedError for a form that no card has.
     """

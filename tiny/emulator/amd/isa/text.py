@@ -160,11 +160,10 @@ def _modifiers(instruction: Instruction) -> str:
     if instruction.sdwa is not None:
         return sdwa_text(instruction)
     if "acc_cd" in instruction.words.fields and instruction.operation.kind == "matrix":
-        if "_f64" in instruction.name and instruction.get("blgp"):
-            return _array("neg", instruction.get("blgp"), 3)
-        return "".join(
-            f" {name}:{instruction.get(name)}" for name in ("cbsz", "abid", "blgp") if instruction.get(name)
-        )
+        texts = {name: instruction.get(name) for name in ("cbsz", "abid", "blgp")}
+        signs = texts.pop("blgp") if "_f64" in instruction.name else 0
+        text = "".join(f" {name}:{number}" for name, number in texts.items() if number)
+        return text + (_array("neg", signs, 3) if signs else "")
     if instruction.encoding == "VOP3":
         return _vop3_modifiers(instruction) + _dpp_text(instruction)
     if instruction.encoding == "VOP3P" and instruction.operation.kind != "matrix move":

@@ -237,7 +237,7 @@ def test_two_processes_that_are_told_the_same_file_write_two(tmp_path):
 def test_a_full_disk_ends_the_trace_and_not_the_program():
     done = run(ADD, Path("/dev/full"))
     assert done.stdout == "[5.0, 7.0, 9.0]\n"
-    assert done.stderr == "tiny: TRACE=/dev/full: No space left on device; the trace ends here\n"
+    assert done.stderr == "tiny: TRACE=/dev/full: No space left on device; the file ends here\n"
 
 
 def test_a_forked_child_does_not_write_into_the_file(tmp_path):

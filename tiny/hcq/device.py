@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from tiny.hcq.errors import DeviceError, DeviceUnavailable, ForkedError
 from tiny.hcq.layout import Packet
 from tiny.hcq.memory import Allocator, Buffer, lend
 from tiny.hcq.queue import Program, Recorder, Template
+from tiny.hcq.timeline import Timeline
 from tiny.target import Target
 from tiny.toolchain import Source
 
@@ -30,12 +32,15 @@ class Device(abc.ABC):
     io         the provider its system calls go through      allocator  its memory
     lost       why it cannot be used any more, else None
     packets    the family of packets in its queues, for whoever reads them
+    timeline   how far it has come                   clock_hz   ticks of its timestamps a second
     detail     more about it, for people; facts: numbers that the driver tells of it, by their names
     """
     name: str
     target: Target
     io: io.Provider
     allocator: Allocator
+    timeline: Timeline
+    clock_hz: int = 1_000_000_000
     lost: DeviceError | None = None
     detail: str = ""
     facts: Mapping[str, int] = MappingProxyType({})
@@ -98,6 +103,11 @@ class Device(abc.ABC):
         Buffers and programs stay. DeviceError if the device could not be brought back, or has no reset.
         """
         raise DeviceError(f"{self.name} has no reset; end this process and start again")
+
+    def clock(self) -> tuple[int, int]:
+        """(what a timestamp would be, time.monotonic_ns()), now."""
+        now = time.monotonic_ns()
+        return now, now
 
     def close(self) -> None:  # noqa: B027 - a device may have nothing to stop
         """Stop the device's threads; it must not be used any more."""

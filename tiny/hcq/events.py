@@ -81,6 +81,28 @@ class Allocated(NamedTuple):
     held: int
 
 
+class Span(NamedTuple):
+    """Something took from start_ns to end_ns, CLOCK_MONOTONIC. where: the queue that ran it, else a kind of
+    work of the thread that tells: "plan", "schedule", "transfer". details: numbers about it, by their names.
+    """
+    name: str
+    where: str
+    start_ns: int
+    end_ns: int
+    details: dict[str, int]
+
+
+class Ran(NamedTuple):
+    """A submission has run, from start_ns to end_ns by the device's clock, which is given as CLOCK_MONOTONIC;
+    commands: in order. Only timed queues tell it, see `timed`.
+    """
+    device: str
+    point: int
+    start_ns: int
+    end_ns: int
+    commands: tuple[Span, ...]
+
+
 listeners: list[Callable[[object], None]] = []
 
 
@@ -93,3 +115,12 @@ def subscribe(listener: Callable[[object], None]) -> Callable[[], None]:
 def emit(event: object) -> None:
     for listener in list(listeners):
         listener(event)
+
+
+late: list[Callable[[], None]] = []                         # each tells what it has not told yet
+
+
+def flush() -> None:
+    """Let all be told that happened so far; waits for devices where that is needed."""
+    for tell in list(late):
+        tell()

@@ -7,6 +7,7 @@ before it touches it.
 import ctypes
 import errno
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -122,7 +123,11 @@ class Buffer:
             raise ValueError(f"Buffer.copyin: {source.size} given, {self.size} held; slice the source")
         if self.readonly:
             raise ValueError("Buffer.copyin: the memory belongs to a read-only host object; copy it first")
+        start = time.monotonic_ns()
         self.device.store(self, source.view())
+        if events.listeners and source.size:
+            events.emit(events.Span(f"to {self.device.name}", "transfer", start, time.monotonic_ns(),
+                                    {"bytes": source.size}))
 
 
 def size_class(size: int) -> int:

@@ -42,7 +42,11 @@ class Program:
 
 
 class Recorder:
-    """Collects packets; the base of each device's queue. Not safe between threads: one thread records."""
+    """Collects packets; the base of each device's queue. Not safe between threads: one thread records.
+
+    timed: it notes when its commands run, see `timed`.
+    """
+    timed = False
 
     def __init__(self, device):
         self.device = device
@@ -92,8 +96,10 @@ class Template:
 
     image     the commands as bytes, with the values submitted last filled in
     words     the same as 64-bit words             starts  byte offset of each packet
-    programs  kept alive with the template
+    programs  kept alive with the template             timed   its submissions tell when they ran
     """
+    timed = False
+
     def __init__(self, recorder: Recorder):
         self.device, self.programs, self.urgent = recorder.device, recorder.programs, recorder.urgent
         self.image, self.starts = recorder.image, recorder._starts

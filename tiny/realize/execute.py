@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from tiny import config
 from tiny.hcq import device as devices
+from tiny.hcq import events
 from tiny.hcq.memory import Buffer
 from tiny.hcq.queue import Slot, Template
 from tiny.ir import ops
 from tiny.ir.integer import bindings, compile_function, evaluate, substitute
 from tiny.ir.node import Node
 from tiny.ir.verify import TENSOR, verify
-from tiny.realize import report
+from tiny.realize import observe, report
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.program import Compiled, compile_kernels
 from tiny.realize.storage import Storage, allocate, buffer_node
@@ -71,10 +72,13 @@ def prepare(
     )
     prepared = _plans.get(key)
     if prepared is None:
+        start = time.monotonic_ns()
         if config.current().check:
             verify(roots, TENSOR)
         with collector_paused():
             plan = make_plan(roots, order, writable, max(opened.target.max_buffers - 1, 1))
+            if events.listeners:
+                observe.took(f"plan {len(plan.steps)} kernels", "plan", start, nodes=len(order))
             compiled = compile_kernels([(step.kernel, len(step.places)) for step in plan.steps], device)
         outputs = sorted(
             {step.places[0].number for step in plan.steps if step.places[0].kind == OUTPUT}
@@ -114,7 +118,7 @@ def record(prepared: Prepared, queue, argument, group_slot) -> None:
             groups = group_slot(number)
             number += 1
         variables = [argument(variable) for variable in one.variables]
-        queue.execute(one.program, [*map(argument, step.places), *variables], groups)
+        observe.execute(queue, one, [*map(argument, step.places), *variables], groups)
 
 
 def _template(prepared: Prepared, device: str) -> Template:
@@ -133,7 +137,7 @@ def _template(prepared: Prepared, device: str) -> Template:
             return Slot(arena, place.number)
         return Slot(place.number if place.kind == INPUT else output[place.number])
 
-    queue = devices.open(device).queue()
+    queue = observe.queue(devices.open(device))
     record(prepared, queue, argument, lambda number: Slot(first_group + number))
     return queue.finish()
 
@@ -151,6 +155,7 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
 
     order: toposort(*roots). Written storages are marked lost; results stand for their new versions.
     """
+    start = time.monotonic_ns()
     leaves = [node for node in order if node.op is ops.BUFFER]
     for leaf in leaves:
         if leaf.arg.lost:
@@ -167,6 +172,8 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
         inputs[number].lost = True
     run = Run(prepared, device, inputs, tuple(outputs.values()), values, results)
     submit(run)
+    if events.listeners:
+        observe.took("realize", "realize", start, kernels=len(plan.steps))
     return run
 
 
@@ -197,9 +204,11 @@ def submit(run: Run) -> None:
         if config.current().debug >= 2:
             _submit_each(run, held)
             return
-        if prepared.template is None:
-            prepared.template = _template(prepared, run.device)
-        prepared.template.submit(values[: prepared.template.slot_count])  # the last slots may be unused
+        template = prepared.template
+        if template is None or template.timed != observe.profiling():
+            template = prepared.template = _template(prepared, run.device)
+        about = (run.variables,) if template.timed else ()
+        template.submit(values[: template.slot_count], *about)  # the last slots may be unused
         GlobalCounters.submission_count += 1
 
 
@@ -221,16 +230,17 @@ def _submit_each(run: Run, held: Buffer) -> None:
 def submit_one(name: str, one: Compiled, arguments: list[int], groups: int, values: dict) -> None:
     """A kernel as a submission of its own; with DEBUG=2 waited for and reported with its time."""
     device = devices.open(name)
-    queue = device.queue()
-    queue.execute(one.program, arguments, groups)
+    queue = observe.queue(device)
+    observe.execute(queue, one, arguments, groups)
     template = queue.finish()
     GlobalCounters.submission_count += 1
+    about = (values,) if template.timed else ()
     if config.current().debug < 2:
-        template.submit([])
+        template.submit([], *about)
         return
     device.synchronize()
     start = time.perf_counter()
-    device.synchronize(template.submit([]))
+    device.synchronize(template.submit([], *about))
     report.ran(one, time.perf_counter() - start, values)
     report.submitted(template)
 

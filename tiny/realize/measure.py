@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from tiny import config
 from tiny.hcq import device as devices
+from tiny.realize import observe
 
 FEW, MANY = 3, 50            # repeats of a measurement
 ENOUGH_S = 0.05              # spent on one kernel, launches included
@@ -24,6 +25,8 @@ LIMIT_S = 10                 # for one kernel; then it counts as hung, and the c
 OPENING_S = 60               # for the first answer of a child, which opens the device before it
 TOO_SLOW = 3.0               # times the best so far: measured twice, no more
 SHORT_S = 200e-6             # kernels shorter than this are measured several in one submission
+
+QUIET = {"DEBUG": 0, "BEAM": 0, "TRACE": "", "PROFILE": ""}   # settings of the child
 
 _length = struct.Struct("<Q")
 
@@ -79,7 +82,7 @@ class Worker:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.DEVNULL)
         settings = {name.upper(): getattr(config.current(), name) for name in config.Config.__slots__}
-        _send(self._process.stdin.fileno(), (self._device, settings | {"DEBUG": 0, "BEAM": 0}))
+        _send(self._process.stdin.fileno(), (self._device, settings | QUIET))
 
 
 def _send(fd: int, thing) -> None:
@@ -111,6 +114,7 @@ def _read(fd: int, size: int, end: float | None) -> bytes:
 # -- in the child --------------------------------------------------------------------------------------------
 def main() -> None:
     """Answer jobs until the parent is gone."""
+    observe.forgo()
     jobs, answers = os.dup(0), os.dup(1)
     os.dup2(2, 1)                                           # whatever prints must not get into the answers
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -6,12 +6,20 @@ The environment's are started before the first device is opened and run to the e
 import functools
 import importlib
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from tiny import config
+from tiny.hcq import events
+from tiny.hcq.device import Device
+from tiny.hcq.queue import Recorder
+from tiny.ir.integer import evaluate, substitute
+from tiny.ir.node import Node
+from tiny.lazy import Lazy
 
 # setting -> module with start(path)
-RECORDERS = {"trace": "tiny.trace.record"}
+RECORDERS = {"trace": "tiny.trace.record", "profile": "tiny.trace.profile"}
+timed = Lazy("tiny.hcq.timed")                              # only where PROFILE asks for times
 _lock = threading.Lock()
 _started: set[str] = set()
 
@@ -29,6 +37,41 @@ def start_recorders(kind: str) -> None:
             if path:
                 start(setting, path)
             _started.add(setting)
+
+
+def forgo() -> None:
+    """Record nothing in this process, whatever its environment says: it works for one that does."""
+    _started.update(RECORDERS)
+
+
+# -- what profiles hear --------------------------------------------------------------------------------------
+def profiling() -> bool:
+    """Whether the kernels of a submission are to be timed."""
+    return bool(config.current().profile)
+
+
+def queue(device: Device) -> Recorder:
+    """A recorder of commands; one that times them while a profile is made."""
+    return timed.TimedQueue(device.queue()) if profiling() else device.queue()
+
+
+def execute(queue: Recorder, one, arguments: Sequence, groups) -> None:
+    """Record a kernel, a program.Compiled, with the numbers that a profile shows of it."""
+    if queue.timed:
+        queue.execute(one.program, arguments, groups, functools.partial(_work, one))
+    else:
+        queue.execute(one.program, arguments, groups)
+
+
+def _work(one, variables: Mapping[Node, int]) -> dict[str, int]:
+    """What a kernel does, given the values of variables."""
+    counts = {"operations": one.operations, "bytes": one.memory, "groups": one.groups}
+    return {name: evaluate(substitute(count, dict(variables))) for name, count in counts.items()}
+
+
+def took(name: str, kind: str, start_ns: int, **details: int) -> None:
+    """Tell of work of this thread that began then and ends now. Callers look at `events.listeners` first."""
+    events.emit(events.Span(name, kind, start_ns, time.monotonic_ns(), details))
 
 
 config.effects.update({setting: functools.partial(start, setting) for setting in RECORDERS})

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from tiny import config
 from tiny.hcq import device as devices
+from tiny.hcq import events
 from tiny.hcq.queue import Program
 from tiny.ir.integer import Integer
 from tiny.ir.node import Node
 from tiny.lazy import Lazy
+from tiny.realize import observe
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.prepare import Prepared, prepare, scheduled
 from tiny.render import dialects
@@ -58,7 +60,7 @@ def compile_kernels(kernels: Sequence[tuple[Kernel, int]], device_name: str) -> 
 
 def _compile_missing(keys: list[tuple], device_name: str) -> None:
     device = devices.open(device_name)
-    made = [_scheduled(kernel, pointers, device) for kernel, pointers, *_ in keys]
+    made = [_told(kernel, pointers, device) for kernel, pointers, *_ in keys]
     start = time.perf_counter()
     prelude = dialects.named(device.target.dialect).prelude
     objects = device.compile([Source(one.name, one.source, prelude) for one in made])
@@ -68,6 +70,15 @@ def _compile_missing(keys: list[tuple], device_name: str) -> None:
         merged = one.kernel
         _compiled[key] = Compiled(one.name, program, one.variables, one.groups, work.operations(merged),
                                   work.traffic(merged), one.source, merged, one.schedule)
+
+
+def _told(kernel: Kernel, pointers: int, device: devices.Device) -> Prepared:
+    """As _scheduled; profiles hear how long it took."""
+    start = time.monotonic_ns()
+    made = _scheduled(kernel, pointers, device)
+    if events.listeners:
+        observe.took(f"schedule {made.name}", "schedule", start)
+    return made
 
 
 def _scheduled(kernel: Kernel, pointers: int, device: devices.Device) -> Prepared:

@@ -14,7 +14,8 @@ from tiny.hcq.memory import Buffer
 from tiny.hcq.queue import Slot, Template
 from tiny.ir.integer import compile_function
 from tiny.ir.node import Node
-from tiny.realize.capture import Capture, GraphException, enabled
+from tiny.realize import observe
+from tiny.realize.capture import Capture, GraphException
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.execute import Run, submit_one
 from tiny.realize.storage import Storage, allocate
@@ -91,9 +92,9 @@ class Replay:
     def _record(self) -> Template | None:
         if not self._commands:
             return None
-        queue = devices.open(self.device).queue()
+        queue = observe.queue(devices.open(self.device))
         for one, arguments, groups in self._commands:
-            queue.execute(one.program, arguments, groups)
+            observe.execute(queue, one, arguments, groups)
         return queue.finish()
 
     def __call__(self, inputs: Sequence[Buffer], values: dict[Node, int]) -> list[Buffer]:
@@ -111,11 +112,16 @@ class Replay:
         variables = [values.get(node, self._captured_values[node]) for node in self.variables]
         slots += [*variables, *self._count_groups(*variables)]
         GlobalCounters.kernel_count += len(self._commands)
-        if enabled() == 2 or config.current().debug >= 2:
+        settings = config.current()
+        if settings.jit == 2 or settings.debug >= 2:
             self._submit_each(slots)
-        else:
-            self._template.submit(slots[:self._template.slot_count])
-            GlobalCounters.submission_count += 1
+            return made
+        template = self._template
+        if template.timed != bool(settings.profile):
+            template = self._template = self._record()
+        about = (dict(zip(self.variables, variables, strict=True)),) if template.timed else ()
+        template.submit(slots[:template.slot_count], *about)
+        GlobalCounters.submission_count += 1
         return made
 
     def _submit_each(self, slots: list[int]) -> None:

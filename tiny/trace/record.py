@@ -9,19 +9,15 @@ before it was killed is in the file, and nothing is kept in memory.
 """
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import platform
-import stat
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 
-from tiny.config import ConfigError
 from tiny.hcq import events, io
 from tiny.trace import ioctls
+from tiny.trace.output import Output
 from tiny.trace.packets import Decoder, Loaded
 from tiny.trace.reach import Reach
 
@@ -47,7 +43,7 @@ def start(path: str) -> Callable[[], None]:
     ConfigError if it cannot be written. If another process records there, it is `path` with the number of
     this process behind it.
     """
-    recorder = Recorder(_File(path))
+    recorder = Recorder(Output(path, "TRACE", header()))
     undo = io.watch(recorder), events.subscribe(recorder.heard)
 
     def stop() -> None:
@@ -67,62 +63,10 @@ def recording(path: str) -> Iterator[None]:
         stop()
 
 
-class _File:
-    """Lines go to the system as they come, whole, from any thread; after a fork only the parent's."""
-
-    def __init__(self, path: str):
-        self.path, self._pid = path, os.getpid()
-        self._lock = threading.Lock()
-        try:
-            self._fd = _claimed(path)
-            if stat.S_ISREG(os.fstat(self._fd).st_mode):
-                os.ftruncate(self._fd, 0)
-        except OSError as error:
-            raise ConfigError(f"TRACE={path}: the file cannot be written: {error.strerror}; give one in a "
-                              "folder that exists and is yours") from None
-        self.write(header())
-
-    def write(self, lines: Iterable[str]) -> None:
-        data = memoryview("".join(f"{line}\n" for line in lines).encode())
-        with self._lock:
-            if self._fd < 0 or os.getpid() != self._pid:
-                return
-            try:
-                while data:
-                    data = data[os.write(self._fd, data):]
-            except OSError as error:
-                print(f"tiny: TRACE={self.path}: {error.strerror}; the trace ends here", file=sys.stderr)
-                self._close()
-
-    def close(self) -> None:
-        with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-
-def _claimed(path: str) -> int:
-    """The file, open for writing and locked while this process lives, or one beside it if it is taken."""
-    for name in (path, f"{path}.{os.getpid()}"):
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
-            continue
-        except OSError:                                     # a file system or a pipe that has no locks
-            pass
-        return fd
-    raise OSError(errno.EBUSY, "another recording of this process writes there")
-
-
 class Recorder:
     """Sees the calls of providers (`io.watch`) and hcq's events, and writes them down."""
 
-    def __init__(self, file: _File):
+    def __init__(self, file: Output):
         self.file = file
         self._reach = Reach()
         self._decoders: dict[str, Decoder] = {}             # one for each device

@@ -163,13 +163,24 @@ class AmdDevice(Device):
     def view(self, buffer: Buffer) -> memoryview:
         if buffer.in_host_memory:
             return super().view(buffer)
-        return self._transfers.read(buffer.address, buffer.size)
+        start = time.monotonic_ns()
+        data = self._transfers.read(buffer.address, buffer.size)
+        if events.listeners and buffer.size:
+            events.emit(events.Span(f"from {self.name}", "transfer", start, time.monotonic_ns(),
+                                    {"bytes": buffer.size}))
+        return data
 
     def store(self, buffer: Buffer, data: memoryview) -> None:
         if buffer.in_host_memory:
             super().store(buffer, data)
         else:
             self._transfers.write(buffer.address, data)
+
+    def clock(self) -> tuple[int, int]:
+        """The driver's reading of the counter, between two of the host's clock."""
+        begin = time.monotonic_ns()
+        ticks, _, _ = self.memory.kfd.clock_counters(self.card.gpu_id)
+        return ticks, (begin + time.monotonic_ns()) // 2
 
     # -- commands --------------------------------------------------------------------------------------
     def queue(self) -> AmdRecorder:

@@ -17,7 +17,8 @@ from tiny import Tensor
 from tiny.ir import ops
 from tiny.ir.node import toposort
 from tiny.realize.execute import collector_paused
-from tiny.schedule.plan import make_plan, structure
+from tiny.schedule.plan import make_plan
+from tiny.schedule.steps import structure
 
 LAYERS = (22, 70, 200, 700, 2200)
 PICTURE = Path("build/scaling.png")

@@ -20,7 +20,8 @@ from tiny.render.decompose import decompose
 from tiny.render.lower import lower
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import Schedule, ScheduleError, check
-from tiny.schedule.plan import ARENA, INPUT, Place, Plan, bytes_of, make_plan
+from tiny.schedule.plan import make_plan
+from tiny.schedule.steps import ARENA, INPUT, Place, Plan, bytes_of
 from tiny.schedule.text import plan_text
 from tiny.toolchain import Source
 

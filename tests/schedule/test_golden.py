@@ -79,7 +79,7 @@ def test_plan_and_source(graph, golden):
     plan = plan_of(graph())
     made = prepared(plan)
     text = plan_text(plan, [(one.name, one.kernel, one.schedule) for one in made])
-    text = "\n\n".join([text, *(one.source.rstrip() for one in made)]) + "\n"
+    text = "\n\n".join([text, *(one.source.text.rstrip() for one in made)]) + "\n"
     golden(f"schedule/{graph.__name__}.txt", text)
 
 
@@ -89,6 +89,6 @@ def test_the_same_graph_gives_the_same_text():
         texts = []
         for _ in range(2):
             plan = plan_of(graph())
-            texts.append([plan_text(plan), *(one.source for one in prepared(plan))])
+            texts.append([plan_text(plan), *(one.source.text for one in prepared(plan))])
             Tensor(1.0)
         assert texts[0] == texts[1], graph.__name__

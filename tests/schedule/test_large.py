@@ -107,9 +107,9 @@ def test_lanes_of_positions_are_as_wide_as_they_must_be():
     for size, wanted in ((1000, "i32"), (HUGE * 4, "i64")):
         numbers = Tensor.arange(size, dtype=dtypes.int64)[size - 64:]
         graph = (numbers % 7).cast(dtypes.float32) + held(64)
-        source, = (one.source for one in prepared(plan_of(graph)))
+        source, = (one.source.text for one in prepared(plan_of(graph)))
         widths = set(re.findall(r"typedef (i32|i64) i\d+x\d+ ", source))
         assert wanted in widths, source
     index = plan_of(held(64)[Tensor.arange(64) // 3])
-    source, = (one.source for one in prepared(index))
+    source, = (one.source.text for one in prepared(index))
     assert "i64x" not in source

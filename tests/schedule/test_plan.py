@@ -12,7 +12,7 @@ from tiny.ir import ops
 from tiny.ir.integer import bounds
 from tiny.ir.node import Node, toposort
 from tiny.schedule.memory import Lifetime, assign_offsets
-from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Plan
+from tiny.schedule.steps import ARENA, INPUT, OUTPUT, Plan
 
 
 def kernels(*tensors: Tensor) -> int:

@@ -14,12 +14,16 @@ from tiny.hcq.queue import Slot, Template
 from tiny.ir import ops
 from tiny.ir.integer import bindings, compile_function, evaluate, substitute
 from tiny.ir.node import Node
-from tiny.ir.verify import TENSOR, verify
-from tiny.realize import observe, report
+from tiny.lazy import Lazy
+from tiny.realize import kept, observe
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.program import Compiled, compile_kernels
 from tiny.realize.storage import Storage, allocate, buffer_node
-from tiny.schedule.plan import ARENA, INPUT, OUTPUT, Place, Plan, bytes_of, make_plan, structure
+from tiny.schedule.steps import ARENA, INPUT, OUTPUT, Place, Plan, bytes_of, structure
+
+planning = Lazy("tiny.schedule.plan")                      # not where the plan is known from the disk
+report = Lazy("tiny.realize.report")                       # only where DEBUG asks for it
+verification = Lazy("tiny.ir.verify")                      # only in checked mode
 
 
 @dataclass(slots=True)
@@ -66,31 +70,48 @@ def prepare(
         tuple(index[root] for root in roots),
         tuple(writable[leaf] for leaf in leaves),
         device,
-        opened.target.max_buffers,
+        _most_inputs(opened),
         config.current().noopt,
         config.current().beam,
     )
     prepared = _plans.get(key)
     if prepared is None:
-        start = time.monotonic_ns()
         if config.current().check:
-            verify(roots, TENSOR)
-        with collector_paused():
-            plan = make_plan(roots, order, writable, max(opened.target.max_buffers - 1, 1))
-            if events.listeners:
-                observe.took(f"plan {len(plan.steps)} kernels", "plan", start, nodes=len(order))
-            compiled = compile_kernels([(step.kernel, len(step.places)) for step in plan.steps], device)
+            verification.verify(roots, verification.TENSOR)
+        plan, compiled = _planned(key, roots, order, writable, opened)
         outputs = sorted(
             {step.places[0].number for step in plan.steps if step.places[0].kind == OUTPUT}
             | {place.number for place in plan.results if place.kind == OUTPUT}
         )
         written = sorted({step.places[0].number for step in plan.steps if step.places[0].kind == INPUT})
-        symbolic = [one.groups for one in compiled if isinstance(one.groups, Node)]
+        symbolic = [one.rendered.groups for one in compiled if isinstance(one.rendered.groups, Node)]
         count_groups = compile_function(symbolic, plan.variables)
         prepared = Prepared(plan, compiled, len(leaves), outputs, written, symbolic, count_groups)
         prepared = _plans.setdefault(key, prepared)
-        report.planned(prepared.plan, prepared.compiled, roots, opened)
+        if config.current().debug:
+            report.planned(prepared.plan, prepared.compiled, roots, opened)
     return prepared
+
+
+def _planned(key: tuple, roots: list[Node], order: list[Node], writable: dict[Node, bool],
+             device: devices.Device) -> tuple[Plan, list[Compiled]]:
+    """A plan and its programs: the plan from the disk, or made and kept there."""
+    start = time.monotonic_ns()
+    place = kept.place_of(key, device.target)
+    found = kept.load(place) if place else None
+    with collector_paused():
+        plan, known = found or (planning.make_plan(roots, order, writable, _most_inputs(device)), ())
+        if events.listeners:
+            observe.took(f"plan {len(plan.steps)} kernels", "plan", start, nodes=len(order))
+        kernels = [(step.kernel, len(step.places)) for step in plan.steps]
+        compiled = compile_kernels(kernels, device.name, dict(zip(kernels, known, strict=False)))
+    if place and found is None and time.monotonic_ns() - start > 1e9 * kept.WORTH_KEEPING_S:
+        kept.keep(place, plan, [one.rendered for one in compiled])
+    return plan, compiled
+
+
+def _most_inputs(device: devices.Device) -> int:
+    return max(device.target.max_buffers - 1, 1)
 
 
 @contextlib.contextmanager
@@ -113,11 +134,11 @@ def record(prepared: Prepared, queue, argument, group_slot) -> None:
     """
     number = 0
     for step, one in zip(prepared.plan.steps, prepared.compiled, strict=True):
-        groups = one.groups
+        groups = one.rendered.groups
         if isinstance(groups, Node):
             groups = group_slot(number)
             number += 1
-        variables = [argument(variable) for variable in one.variables]
+        variables = [argument(variable) for variable in one.rendered.variables]
         observe.execute(queue, one, [*map(argument, step.places), *variables], groups)
 
 
@@ -222,8 +243,8 @@ def _submit_each(run: Run, held: Buffer) -> None:
         return (run.inputs if place.kind == INPUT else output)[place.number].buffer.address
 
     for step, one in zip(run.prepared.plan.steps, run.prepared.compiled, strict=True):
-        arguments = [*map(address, step.places), *(run.variables[v] for v in one.variables)]
-        groups = evaluate(substitute(one.groups, run.variables))
+        arguments = [*map(address, step.places), *(run.variables[v] for v in one.rendered.variables)]
+        groups = evaluate(substitute(one.rendered.groups, run.variables))
         submit_one(run.device, one, arguments, groups, run.variables)
 
 

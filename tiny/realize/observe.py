@@ -65,6 +65,7 @@ def execute(queue: Recorder, one, arguments: Sequence, groups) -> None:
 
 def _work(one, variables: Mapping[Node, int]) -> dict[str, int]:
     """What a kernel does, given the values of variables."""
+    one = one.rendered
     counts = {"operations": one.operations, "bytes": one.memory, "groups": one.groups}
     return {name: evaluate(substitute(count, dict(variables))) for name, count in counts.items()}
 

@@ -2,7 +2,6 @@
 """
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tiny import config
 from tiny.ir import ops
@@ -12,40 +11,26 @@ from tiny.ir.integer import Integer, expression
 from tiny.ir.node import Node, toposort
 from tiny.ir.rewrite import rewrite
 from tiny.ir.verify import KERNEL, verify, verify_instructions
+from tiny.realize.program import Rendered
 from tiny.render import dialects
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower
-from tiny.schedule import gpu, heuristic
+from tiny.schedule import gpu, heuristic, work
 from tiny.schedule.axes import merge_axes
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import BLOCK, LOOP, Loop, Schedule, accumulation, reduced_axes
 from tiny.target import Target
+from tiny.toolchain import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A kernel as source text, before the compiler has seen it.
-
-    kernel: with neighbouring axes merged; pointers: the type of the elements behind each.
-    """
-    name: str
-    source: str
-    kernel: Kernel
-    schedule: Schedule
-    pointers: tuple[DType, ...]
-    variables: tuple[Node, ...]
-    groups: Integer
-    threads: int
-
-
-def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) -> Prepared:
+def prepare(kernel: Kernel, pointers: int, target: Target, plain: bool = False) -> Rendered:
     """Schedule, lower and render one kernel. plain: loops as they come, without the heuristics."""
     merged = merge_axes(dataclasses.replace(kernel, value=_simplified(kernel.value)))
     schedule = plain_schedule(merged) if plain else choose(merged, target)
     return scheduled(merged, schedule, pointers, target)
 
 
-def scheduled(merged: Kernel, schedule: Schedule, pointers: int, target: Target) -> Prepared:
+def scheduled(merged: Kernel, schedule: Schedule, pointers: int, target: Target) -> Rendered:
     """Lower and render a kernel, its axes merged already, under a schedule."""
     lowered = lower(merged, schedule, decompose)
     if config.current().check:
@@ -54,8 +39,10 @@ def scheduled(merged: Kernel, schedule: Schedule, pointers: int, target: Target)
     variables = tuple(sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg))
     name, types = kernel_name(merged), pointer_types(merged, pointers)
     threads = () if lowered.threads == 1 else (lowered.threads,)
-    source = dialects.named(target.dialect).render(name, lowered.instructions, types, variables, *threads)
-    return Prepared(name, source, merged, schedule, tuple(types), variables, lowered.groups, lowered.threads)
+    dialect = dialects.named(target.dialect)
+    text = dialect.render(name, lowered.instructions, types, variables, *threads)
+    return Rendered(Source(name, text, dialect.prelude), merged, schedule, tuple(types), variables,
+                    lowered.groups, lowered.threads, work.operations(merged), work.traffic(merged))
 
 
 def _simplified(value: Node) -> Node:
@@ -110,3 +97,8 @@ def kernel_name(kernel: Kernel) -> str:
 def _size_name(axis: Node) -> str:
     size = axis.src[0]
     return str(size.arg) if size.op is ops.CONST else "".join(ch for ch in expression(size) if ch.isalnum())
+
+
+def instructions(merged: Kernel, schedule: Schedule) -> list[Node]:
+    """The flat instructions of a kernel under its schedule."""
+    return lower(merged, schedule, decompose).instructions

@@ -19,7 +19,7 @@ from tiny.realize.capture import Capture, GraphException
 from tiny.realize.counters import GlobalCounters
 from tiny.realize.execute import Run, submit_one
 from tiny.realize.storage import Storage, allocate
-from tiny.schedule.plan import ARENA, INPUT, Place
+from tiny.schedule.steps import ARENA, INPUT, Place
 
 
 class Replay:
@@ -82,10 +82,10 @@ class Replay:
                 return buffer.address if number is None else Slot(number)
 
             for step, one in zip(run.prepared.plan.steps, run.prepared.compiled, strict=True):
-                groups = one.groups
+                groups = one.rendered.groups
                 if isinstance(groups, Node):
                     groups, group = Slot(group), group + 1
-                arguments = [*map(argument, step.places), *(variable[v] for v in one.variables)]
+                arguments = [*map(argument, step.places), *(variable[v] for v in one.rendered.variables)]
                 commands.append((one, arguments, groups))
         return commands
 

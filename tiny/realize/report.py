@@ -17,8 +17,9 @@ from tiny.ir.integer import evaluate, substitute
 from tiny.ir.node import Node
 from tiny.ir.text import print_graph
 from tiny.realize.counters import GlobalCounters
-from tiny.realize.program import Compiled, instructions, object_code
-from tiny.schedule.plan import Plan
+from tiny.realize.prepare import instructions
+from tiny.realize.program import Compiled, object_code
+from tiny.schedule.steps import Plan
 from tiny.schedule.text import plan_text
 from tiny.toolchain.process import finish, start
 
@@ -44,7 +45,7 @@ def planned(plan: Plan, compiled: Sequence[Compiled], roots: Sequence[Node], dev
         _seen_devices.add(device.name)
         target = device.target
         _say(f"device {device.name}: {target.arch}, {target.threads} threads, {target.compiler}")
-    text = plan_text(plan, [(one.name, one.kernel, one.schedule) for one in compiled])
+    text = plan_text(plan, [(one.name, one.rendered.kernel, one.rendered.schedule) for one in compiled])
     _say(f"plan: {text if debug >= 3 else text.partition(chr(10))[0]}")
     if debug >= 5:
         _say(print_graph(*roots))
@@ -56,9 +57,10 @@ def planned(plan: Plan, compiled: Sequence[Compiled], roots: Sequence[Node], dev
 
 def _kernel(one: Compiled, device: Device, debug: int) -> None:
     if debug >= 6:
-        _say(f"instructions of {one.name}:\n{_flat_text(instructions(one))}")
+        flat = instructions(one.rendered.kernel, one.rendered.schedule)
+        _say(f"instructions of {one.name}:\n{_flat_text(flat)}")
     if debug >= 4:
-        _say(f"source of {one.name}:\n{one.source}")
+        _say(f"source of {one.name}:\n{one.rendered.source.text}")
     if debug >= 7:
         _say(disassembly(object_code(one, device), one.name))
 
@@ -101,7 +103,8 @@ def submitted(template: Template) -> None:
 
 def ran(one: Compiled, seconds: float, values: dict[Node, int]) -> None:
     """A kernel that ran by itself: name, time, rates."""
-    operations, memory = (evaluate(substitute(count, values)) for count in (one.operations, one.memory))
+    counts = one.rendered.operations, one.rendered.memory
+    operations, memory = (evaluate(substitute(count, values)) for count in counts)
     GlobalCounters.global_ops += operations
     GlobalCounters.global_mem += memory
     GlobalCounters.time_sum_s += seconds

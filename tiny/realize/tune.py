@@ -15,12 +15,11 @@ from tqdm import tqdm
 from tiny import config
 from tiny.hcq import device as devices
 from tiny.ir import ops
-from tiny.ir.dtype import DType
 from tiny.ir.integer import bounds, evaluate, substitute
 from tiny.ir.node import Node, toposort
 from tiny.realize.measure import Job, Worker
-from tiny.realize.prepare import Prepared, pointer_types, scheduled
-from tiny.render import dialects
+from tiny.realize.prepare import pointer_types, scheduled
+from tiny.realize.program import Rendered
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import Schedule, ScheduleError
 from tiny.schedule.record import from_data, to_data
@@ -36,14 +35,15 @@ FOLDER = "tuned"
 _workers: dict[str, Worker] = {}
 
 
-def tuned(plain: Prepared, start: Schedule, device: devices.Device, width: int) -> Schedule:
+def tuned(plain: Rendered, start: Schedule, device: devices.Device, width: int) -> Schedule:
     """The schedule to use with BEAM=`width`: found before, or searched for now from `start`.
 
     plain: the kernel under the plain schedule, whose source is what identifies the kernel.
     """
     folder = config.current().cache_folder
     kept = Cache(os.path.join(folder, FOLDER)) if folder else None
-    key = digest("schedule", REVISION, device.target.key, str(width), plain.source.replace(plain.name, "f"))
+    kernel = plain.source.text.replace(plain.name, "f")
+    key = digest("schedule", REVISION, device.target.key, str(width), kernel)
     known = _decoded(kept.get(key)) if kept else None
     if known is not None:
         try:
@@ -88,7 +88,7 @@ def _sizes(kernel: Kernel, pointers: int) -> tuple[int, ...] | None:
 class _Timer:
     """Times schedules of one kernel: compiled several at once here, run one by one in the worker."""
 
-    def __init__(self, plain: Prepared, sizes: tuple[int, ...], device: devices.Device, progress: tqdm):
+    def __init__(self, plain: Rendered, sizes: tuple[int, ...], device: devices.Device, progress: tqdm):
         self._plain, self._sizes, self._device, self._progress = plain, sizes, device, progress
         self._worker = _workers.setdefault(device.name, Worker(device.name))
         self._best = float("inf")
@@ -105,25 +105,23 @@ class _Timer:
             self._progress.update()
         return [self._known.setdefault(one, float("inf")) for one in schedules]
 
-    def _prepare(self, schedule: Schedule) -> Prepared | None:
+    def _prepare(self, schedule: Schedule) -> Rendered | None:
         try:
             prepared = scheduled(self._plain.kernel, schedule, len(self._plain.pointers), self._device.target)
         except ScheduleError:
             return None
-        return prepared if len(prepared.source) <= LONGEST_SOURCE else None
+        return prepared if len(prepared.source.text) <= LONGEST_SOURCE else None
 
-    def _run(self, one: Prepared, code: bytes) -> float:
+    def _run(self, one: Rendered, code: bytes) -> float:
         largest = {variable: variable.arg[2] for variable in one.variables}
-        floats: list[DType] = pointer_types(one.kernel, len(one.pointers))
         return self._worker.measure(Job(
-            code, one.name, one.threads, self._sizes, tuple(dtype.is_float for dtype in floats),
+            code, one.name, one.threads, self._sizes, tuple(dtype.is_float for dtype in one.pointers),
             tuple(largest.values()), evaluate(substitute(one.groups, largest)), self._best))
 
 
-def _compile(candidates: list[Prepared], device: devices.Device) -> list[bytes | None]:
+def _compile(candidates: list[Rendered], device: devices.Device) -> list[bytes | None]:
     """Object code of each; None for one that the compiler refuses."""
-    prelude = dialects.named(device.target.dialect).prelude
-    sources = [Source(one.name, one.source, prelude) for one in candidates]
+    sources = [one.source for one in candidates]
     try:
         return list(device.compile(sources))
     except CompileError:

@@ -3,7 +3,6 @@
 `Indexer.lower(node, position)` gives the scalar expression of one element of a tensor-level node. It stops at
 nodes that are in memory (leaves, and nodes chosen to be materialised), where it emits a LOAD.
 """
-import functools
 from collections.abc import Callable, Sequence
 
 from tiny.ir import ops
@@ -11,6 +10,7 @@ from tiny.ir.dtype import DType, accumulator_dtype, dtypes
 from tiny.ir.integer import Integer, as_node, bounds, equal, less, multiply, prod, unbound
 from tiny.ir.node import Node, const
 from tiny.schedule.kernel import Kernel
+from tiny.schedule.steps import unbound_argument
 
 Position = tuple[Integer, ...]
 
@@ -100,19 +100,6 @@ def move_position(
         moved[axis] = moved[axis] * stride + position[-1] * dilation
         return tuple(moved), []
     raise ValueError(f"{op.name} is not a movement operation")
-
-
-def unbound_argument(arg):
-    """A movement op's argument with every BIND in it replaced by its VARIABLE."""
-    if type(arg) is tuple:
-        return _unbound_tuple(arg)
-    return unbound(arg) if isinstance(arg, Node) else arg
-
-
-@functools.lru_cache(1 << 14)
-def _unbound_tuple(arg: tuple) -> tuple:
-    """The same few shapes and arguments are asked for again and again."""
-    return tuple(unbound_argument(part) for part in arg)
 
 
 def all_of(gates: tuple[Node, ...]) -> tuple[Node, ...]:

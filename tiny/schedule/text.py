@@ -20,7 +20,7 @@ from tiny.ir.integer import as_node
 from tiny.ir.node import Node, toposort
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import Loop, Pack, Schedule, reduced_axes
-from tiny.schedule.plan import ARENA, Place, Plan
+from tiny.schedule.steps import ARENA, Place, Plan
 
 _SIGNS = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.FDIV: "/", ops.IDIV: "//", ops.MOD: "%", ops.AND: "&",
           ops.OR: "|", ops.XOR: "^", ops.SHL: "<<", ops.SHR: ">>", ops.LT: "<", ops.EQ: "==", ops.NE: "!="}

@@ -46,7 +46,7 @@ def objects(card):
 def executed_by(monkeypatch, function):
     """Let the engines hand dispatches to a function."""
     for engine in (pm4_engine, aql_engine):
-        monkeypatch.setattr(engine, "execute", function)
+        monkeypatch.setattr(engine, "execute", lambda work, card, table, _: function(work, card, table))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import time
 import weakref
+from collections.abc import Callable, Iterable, Iterator
 
 from tiny import config
 from tiny.emulator.amd.engines.base import EmulatorError
@@ -43,9 +44,13 @@ def _memory(table: PageTable) -> CardMemory:
     return known[1]
 
 
-def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
+def execute(dispatch: Dispatch, card: Card, table: PageTable,
+            following: Callable[[], Iterable[Dispatch]] = tuple) -> None:
     """Execute every workgroup. MemoryFault for what the page table forbids, EmulatorError for what is not
     known, and for a kernel that runs longer than TIMEOUT_MS.
+
+    following: dispatches that come next, as far as is known. Asked for when a kernel has to be translated:
+    several at once take less time.
     """
     settings = config.current()
     end = time.monotonic() + settings.timeout_ms / 1000
@@ -57,6 +62,8 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
         )
         if intercept(work):
             return
+        if not run.translated(kernel):
+            run.prepare([kernel, *_kernels_of(following(), card, table)])
         run.run(work, settings.threads or settings.core_count, lambda: time.monotonic() > end)
     except IsaFault as fault:
         raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault
@@ -64,6 +71,15 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable) -> None:
         late = time.monotonic() > end
         hint = f" after {settings.timeout_ms} ms; raise TIMEOUT_MS if it is only slow" if late else ""
         raise EmulatorError(f"{card.name}: {error}{hint}") from error
+
+
+def _kernels_of(dispatches: Iterable[Dispatch], card: Card, table: PageTable) -> Iterator[Kernel]:
+    """The kernels of dispatches up to one that cannot be run; whoever gets there says why."""
+    try:
+        for dispatch in dispatches:
+            yield _kernel(dispatch, card, table)
+    except (EmulatorError, MemoryFault, DecodeError):
+        return
 
 
 def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:

@@ -41,7 +41,8 @@ class AqlEngine(Engine):
     def _execute(self, packet, where: int) -> Iterator[None]:
         if isinstance(packet, aql.KernelDispatch):
             place = f"{self}: dispatch at {where:#x}"
-            execute(dispatch.from_aql(packet, self.card, self.table, place), self.card, self.table)
+            work = dispatch.from_aql(packet, self.card, self.table, place)
+            execute(work, self.card, self.table, lambda: self._following(place))
         elif isinstance(packet, aql.BarrierAnd):
             while any(self._value(signal) for signal in _signals(packet)):
                 yield
@@ -50,6 +51,14 @@ class AqlEngine(Engine):
                 yield
         else:
             raise EmulatorError(f"{self}: {type(packet).__name__} at {where:#x} is not emulated")
+
+    def _following(self, place: str) -> Iterator[dispatch.Dispatch]:
+        """The dispatches behind this one in the ring."""
+        for position in range(self.position + 1, self.written()):
+            where = self.queue.ring + position * PACKET_BYTES % self.queue.ring_size
+            packet, _ = self.decode(self.table.read(where, PACKET_BYTES), 0, where)
+            if isinstance(packet, aql.KernelDispatch):
+                yield dispatch.from_aql(packet, self.card, self.table, place)
 
     def _value(self, signal: int) -> int:
         return self.table.read_u64(signal + VALUE)

@@ -27,6 +27,7 @@ class Pm4Engine(Engine):
         super().__init__(queue, gpu, events)
         self.family = FAMILIES[gpu.card.major]
         self.registers: dict[int, int] = {}                  # SH registers, by offset in their window
+        self._reading: tuple[dict, int] = {}, 0              # a decoded buffer, and where in it
 
     def program(self) -> Iterator[None]:
         size = min((self.written() - self.position) * 4, self.queue.ring_size, LONGEST_PACKET)
@@ -65,7 +66,20 @@ class Pm4Engine(Engine):
             dispatch.from_registers(self.registers, counts, initiator, self.card, place),
             self.card,
             self.table,
+            lambda: self._following(place),
         )
+
+    def _following(self, place: str) -> Iterator[dispatch.Dispatch]:
+        """The dispatches behind this one in its buffer, as far as the packets alone tell."""
+        registers, (known, reached) = dict(self.registers), self._reading
+        for offset, (packet, _) in known.items():
+            if offset <= reached:
+                continue
+            if isinstance(packet, (pm4.SetShReg, pm4.SetShRegIndex)):
+                registers |= {packet.register + number: value for number, value in enumerate(packet.values)}
+            elif isinstance(packet, pm4.DispatchDirect):
+                counts = packet.groups_x, packet.groups_y, packet.groups_z
+                yield dispatch.from_registers(registers, counts, packet.initiator, self.card, place)
 
     def indirect_buffer(self, packet, where: int) -> Iterator[None]:
         if not packet.valid:
@@ -92,6 +106,7 @@ class Pm4Engine(Engine):
             if isinstance(packet, pm4.PredExec):  # the emulated card runs the whole grid on its first die
                 offset += length + (0 if packet.xcc_mask & 1 else packet.count_dwords * 4)
                 continue
+            self._reading = known, offset
             yield from self.execute(packet, address + offset)
             offset += length
         return 0, 0

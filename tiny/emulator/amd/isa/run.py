@@ -4,7 +4,6 @@ answer.
 
 import ctypes
 import functools
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,7 @@ from tiny.hcq import io
 from tiny.hcq.cpu import host
 from tiny.hcq.cpu.loader import MACHINES, Image
 from tiny.hcq.layout import Struct, repeated, u32, u64
-from tiny.toolchain import Cache, compile_objects, find_compiler
+from tiny.toolchain import Cache, Source, compile_objects, find_compiler
 
 DONE, STEP, FAULT, NEW_PLACE, PAUSE = range(5)  # runtime.c
 FUEL = 1 << 20  # backward branches of a thread until it asks whether it is to stop
@@ -60,30 +59,39 @@ class Run(Struct, dwords=136):
 
 
 class Program:
-    """A translated kernel in memory. It is translated again when it turns out to jump to more places."""
+    """A translated kernel in memory. It is translated again when it turns out to jump to more places.
 
-    def __init__(self, kernel: Kernel):
+    entry: the function that executes workgroups, `run` in runtime.c
+    """
+
+    def __init__(self, kernel: Kernel, source: Source, image: Image):
         self.kernel = kernel
         self._places: frozenset[int] = frozenset()
         self._lock = threading.Lock()
-        self._build()
+        self._use(source, image)
 
-    def _build(self) -> None:
-        settings, arch = config.current(), host.architecture()
-        cache = Cache(settings.cache_folder) if settings.cache_folder else None
-        compiler = find_compiler(settings.cc, cache)
-        flags = host.flags(arch, host_features(arch))
-        source = translate(self.kernel, self._places)
-        data = compile_objects([source], compiler, [*flags, "-fvisibility=default"], cache)[0]
-        self._image = Image(data, MACHINES[arch], io.installed())
-        self.entry = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)(self._image.symbol("run_groups"))
+    def _use(self, source: Source, image: Image) -> None:
+        self._image = image
+        self.entry = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)(image.symbol(source.name))
 
     def learn(self, pc: int) -> None:
         """Make `pc` a place that jumps may lead to."""
         with self._lock:
             if pc not in self._places:
                 self._places |= {pc}
-                self._build()
+                source = translate(self.kernel, self._places)
+                self._use(source, *_built([source]))
+
+
+def _built(sources: list[Source]) -> list[Image]:
+    """The sources compiled and loaded; some of them share an image."""
+    settings, arch = config.current(), host.architecture()
+    cache = Cache(settings.cache_folder) if settings.cache_folder else None
+    compiler = find_compiler(settings.cc, cache)
+    flags = [*host.flags(arch, host_features(arch)), "-fvisibility=default"]
+    objects = compile_objects(sources, compiler, flags, cache, settings.parallel or settings.core_count)
+    images = {data: Image(data, MACHINES[arch], io.installed()) for data in dict.fromkeys(objects)}
+    return [images[data] for data in objects]
 
 
 def host_features(arch: str) -> frozenset[str]:
@@ -98,30 +106,44 @@ def host_features(arch: str) -> frozenset[str]:
     )
 
 
-_programs: dict[bytes, Program] = {}
+# by Kernel.identity; None for a kernel that only the interpreter can run
+_programs: dict[bytes, Program | None] = {}
 
 
-def program_of(kernel: Kernel) -> Program:
-    """The kernel's translation, made at its first use in this process."""
-    facts = repr(
-        (kernel.family.name, kernel.address, kernel.entry, kernel.wave_size, kernel.pgm_rsrc1)
-    ).encode()
-    key = hashlib.blake2b(facts + kernel.code, digest_size=16).digest()
-    found = _programs.get(key)
-    if found is None:
-        found = _programs[key] = Program(kernel)
-    return found
+def translated(kernel: Kernel) -> bool:
+    """Whether the kernel can be run without translating it first."""
+    return kernel.identity in _programs
+
+
+def prepare(kernels: Sequence[Kernel]) -> None:
+    """Translate kernels that are about to run: together it takes less time than one by one."""
+    found: dict[bytes, tuple[Kernel, Source]] = {}
+    for kernel in kernels:
+        key = kernel.identity
+        if key not in _programs and key not in found:
+            try:
+                found[key] = kernel, translate(kernel)
+            except UnsupportedError:
+                _programs[key] = None
+    images = _built([source for _, source in found.values()])
+    for (key, (kernel, source)), image in zip(found.items(), images, strict=True):
+        _programs[key] = Program(kernel, source, image)
+
+
+def program_of(kernel: Kernel) -> Program | None:
+    """The kernel's translation, made at its first use in this process; None if it has none."""
+    key = kernel.identity
+    if key not in _programs:
+        prepare([kernel])
+    return _programs[key]
 
 
 def run(dispatch: Dispatch, threads: int = 1, cancelled: Callable[[], bool] | None = None) -> None:
     """Execute every workgroup. Raises MemoryFault or EmulationError, which name kernel, wave, place and
     instruction. cancelled: asked now and then by a kernel with loops; True stops it with an EmulationError.
     """
-    if dispatch.checked:
-        return interpreter.run(dispatch)
-    try:
-        program = program_of(dispatch.kernel)
-    except UnsupportedError:
+    program = None if dispatch.checked else program_of(dispatch.kernel)
+    if program is None:
         return interpreter.run(dispatch)
     total = dispatch.groups[0] * dispatch.groups[1] * dispatch.groups[2]
     threads = max(1, min(threads, total))

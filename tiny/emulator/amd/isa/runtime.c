@@ -1,5 +1,5 @@
 // What every translated kernel stands on: the registers of a wave, memory with faults, workgroups and barriers.
-// Before this come LANES and MASK; after it the kernel itself, `static u32 kernel(struct run *, struct wave *)`.
+// Before this come LANES and MASK; after it the kernels, each a function (struct run *, struct wave *) -> why it stops.
 
 typedef unsigned char u8; typedef signed char i8; typedef unsigned short u16; typedef short i16;
 typedef unsigned int u32; typedef int i32; typedef unsigned long u64; typedef long i64;
@@ -36,7 +36,7 @@ struct run {  // run.Run
   u32 user_data[32], hints[HINTS];                         // hints: the range an instruction reached last
 };
 
-enum { DONE, STEP, FAULT, NEW_PLACE, PAUSE };              // why run_groups returns
+enum { DONE, STEP, FAULT, NEW_PLACE, PAUSE };              // why a kernel returns
 enum { RUNNING, AT_BARRIER, ENDED };                       // wave.state
 enum { READ, WRITE, LOCAL_READ, LOCAL_WRITE, PRIVATE_READ, PRIVATE_WRITE };
 #define EACH_LANE for (u32 l = 0; l < LANES; l++)
@@ -244,8 +244,6 @@ STORE_SMALL(u8) STORE_SMALL(u16)
 SCALAR(u32, u32) SCALAR(u16, u32) SCALAR(i16, i32) SCALAR(u8, u32) SCALAR(i8, i32)
 
 // -- workgroups -----------------------------------------------------------------------------------------------------
-static u32 kernel(struct run *r, struct wave *w);
-
 static void start_group(struct run *r) {
   u64 number = r->next_group;
   u32 id[3] = {number % r->groups[0], number / r->groups[0] % r->groups[1], number / r->groups[0] / r->groups[1]}, size[3];
@@ -275,7 +273,8 @@ static void start_group(struct run *r) {
   }
 }
 
-u32 run_groups(struct run *r) {                            // from where it stopped; the wave in question is r->current
+// From where it stopped; the wave in question is r->current.
+INLINE u32 run_groups(struct run *r, u32 (*kernel)(struct run *, struct wave *)) {
   for (; r->next_group < r->last_group; r->next_group++, r->started = 0) {
     if (!r->started) start_group(r), r->started = 1, r->current = 0;
     for (;;) {

@@ -4,6 +4,8 @@ A wave's registers are one block of memory with the layout of `struct wave` in t
 so that the interpreter and a translated kernel can take over from one another.
 """
 
+import functools
+import hashlib
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -117,16 +119,22 @@ class Kernel:
             found = self._decoded[pc] = decode(self.family, self.code, pc)
         return found
 
-    @property
+    @functools.cached_property
+    def identity(self) -> bytes:
+        """Equal for kernels that translate alike."""
+        facts = repr((self.family.name, self.address, self.entry, self.wave_size, self.pgm_rsrc1)).encode()
+        return hashlib.blake2b(facts + self.code, digest_size=16).digest()
+
+    @functools.cached_property
     def vgprs(self) -> int:
         """VGPRs a wave has: RSRC1 counts in eights, in wave32 of gfx11 and later as in wave64 of gfx942."""
         return min(8 * (self.rsrc1.vgprs + 1), 2 * VECTORS)
 
-    @property
+    @functools.cached_property
     def rsrc1(self) -> PgmRsrc1:
         return PgmRsrc1.decode(self.pgm_rsrc1.to_bytes(4, "little"))
 
-    @property
+    @functools.cached_property
     def rsrc2(self) -> PgmRsrc2:
         return PgmRsrc2.decode(self.pgm_rsrc2.to_bytes(4, "little"))
 

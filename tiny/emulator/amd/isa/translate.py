@@ -5,6 +5,7 @@ time, on the same registers. The text depends only on the code, the mode and the
 cached like a kernel's.
 """
 
+import hashlib
 from pathlib import Path
 
 from tiny.emulator.amd.isa import c_memory, c_text
@@ -26,6 +27,7 @@ from tiny.toolchain import Source
 RUNTIME = Path(__file__).with_name("runtime.c").read_text()
 INTERPRETED = {"scatter", "sgpr_at"}  # leaves that only the interpreter knows
 VECTOR_KINDS = {"vector", "packed", "mix", "dot", "lanes", "matrix", "indirect", "matrix move", "packed move"}
+FUNCTION = "static u32 kernel"
 MOST_INSTRUCTIONS = 200_000  # of one kernel; more is a runaway
 
 
@@ -40,8 +42,10 @@ def translate(kernel: Kernel, places: frozenset[int] = frozenset()) -> Source:
     it.
     """
     body = Translator(kernel).function(places)
-    # the entry point is named after the content by the cache; here it has one name in every unit
-    return Source("run_groups", body, preamble(kernel.wave_size))
+    name = "run_" + hashlib.blake2b(body.encode(), digest_size=8).hexdigest()  # kernels may share a unit
+    body = body.replace(FUNCTION, f"static u32 kernel_of_{name}", 1)
+    entry = f"u32 {name}(struct run *r) {{ return run_groups(r, kernel_of_{name}); }}\n"
+    return Source(name, body + entry, preamble(kernel.wave_size))
 
 
 class Translator:
@@ -60,7 +64,7 @@ class Translator:
         starts, reached = self._explore({self.kernel.entry, *places})
         cases = " ".join(f"case {pc}: goto L{pc};" for pc in sorted(starts))
         lines = [
-            "static u32 kernel(struct run *r, struct wave *w) {",
+            f"{FUNCTION}(struct run *r, struct wave *w) {{",
             "u32 *const S = w->s; u32 (*const V)[LANES] = w->v;",
             "u32 bad;",
             "again:",

@@ -7,6 +7,7 @@ import pytest
 from tests.hcq.amd.conftest import KINDS, filled, opened
 from tests.hcq.amd.test_program import PREAMBLE, SOURCES
 from tiny.config import Context
+from tiny.emulator.amd.isa import run as emulated
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq.errors import CommandError
 from tiny.hcq.queue import Slot
@@ -57,6 +58,22 @@ def test_constant_tables_local_and_private_memory(setting):
     data = filled(device, struct.pack("64i", *numbers))
     run(device, programs["private"], [data.address, 10])
     assert ints(data, 1) == [sum(numbers[number & 63] for number in numbers[:10])]
+
+
+def test_the_kernels_of_a_submission_are_translated_together(setting, monkeypatch):
+    device, programs = setting
+    together = []
+    monkeypatch.setattr(emulated, "_programs", {})
+    monkeypatch.setattr(emulated, "prepare", lambda kernels, original=emulated.prepare: (
+        together.append(len(kernels)), original(kernels)))
+    data, other = filled(device, bytes(range(256)) * 2), filled(device, bytes(256))
+    queue = device.queue()
+    for _ in range(2):
+        queue.execute(programs["local"], [data.address])
+        queue.execute(programs["add"], [data.address, other.address, 64])
+    device.synchronize(queue.finish().submit())
+    assert len(emulated._programs) == 2 and together == [4]
+    assert data.copyout() == bytes(range(256)) * 2
 
 
 def test_kernels_and_copies_in_one_template(setting):

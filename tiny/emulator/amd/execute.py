@@ -1,5 +1,6 @@
 """Run a dispatch: the joint between the engines and the instruction sets."""
 
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +54,7 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
     several at once take less time.
     """
     settings = config.current()
-    end = time.monotonic() + settings.timeout_ms / 1000
+    end = math.inf
     try:
         kernel = _kernel(dispatch, card, table)
         user_data = dispatch.user_data[: kernel.rsrc2.user_sgprs]
@@ -64,6 +65,7 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
             return
         if not run.translated(kernel):
             run.prepare([kernel, *_kernels_of(following(), card, table)])
+        end = time.monotonic() + settings.timeout_ms / 1000
         run.run(work, settings.threads or settings.core_count, lambda: time.monotonic() > end)
     except IsaFault as fault:
         raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault

@@ -215,3 +215,8 @@ def getenv(name: str, default=0):
     """The environment variable `name` in the type of `default`; for users' programs (ours: `current()`)."""
     text = os.environ.get(name)
     return default if text is None else type(default)(text)
+
+
+def may_colour(stream) -> bool:
+    """Whether text for a stream may have colours: a person reads it, on a terminal, and NO_COLOR is not set."""
+    return not current().no_color and stream.isatty()

@@ -14,6 +14,9 @@ from tiny.hcq import device
 from tiny.hcq.errors import DeviceError
 
 KINDS = {"amd": "tiny.hcq.amd.check"}                       # name on the command line -> module with STAGES
+# answers of stages that are the same each time, on every machine with such a card
+STEADY = ("arch", "compute_units", "dies", "vram_gib", "large_bar", "host_writes", "read_pointer",
+          "private_bytes")
 USAGE = f"""usage: python -m tiny hwcheck {{{','.join(KINDS)}}} [FILE]
 
 Try a card stage by stage; one line each. Safe on a card that other programs use. What was found is written to
@@ -37,6 +40,22 @@ def check(bench, stages, say: Callable[[str], None]) -> list[dict]:
             say(f"      {(stage.__doc__ or '').splitlines()[0]}")
             break
     return done
+
+
+def differences(found: dict, done: list[dict]) -> list[str]:
+    """Where the stages that a card went through now end otherwise than those in a file of this command."""
+    different = []
+    for ours, theirs in zip(done, found["stages"], strict=False):
+        for name in ("name", "ok"):
+            if ours[name] != theirs[name]:
+                different.append(f"stage {theirs['name']}: {name} {ours[name]}, recorded {theirs[name]}")
+        for name in STEADY:
+            if ours["found"].get(name) != theirs["found"].get(name):
+                different.append(f"stage {theirs['name']}: {name} {ours['found'].get(name)}, recorded "
+                                 f"{theirs['found'].get(name)}")
+    if len(done) != len(found["stages"]):
+        different.append(f"{len(done)} stages, recorded {len(found['stages'])}")
+    return different
 
 
 def main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@
 3  the kernels of each plan, with the loops chosen           7  machine code, and packets as submitted
 4  the source of each kernel
 """
+import re
 import shutil
 import sys
 import tempfile
@@ -33,6 +34,10 @@ def level() -> int:
 
 
 def _say(text: str) -> None:
+    """Print, and let the first word stand out where a person reads."""
+    if config.may_colour(sys.stderr):
+        word, rest = re.match(r"(\S*)(.*)", text, re.DOTALL).groups()
+        text = f"\033[1m{word}\033[0m{rest}"                # ECMA-48, SGR: bold
     print(text, file=sys.stderr)
 
 

@@ -2,13 +2,15 @@
 
     python -m tiny trace show FILE [--kind ioctl,packet] [--device AMD:1] [--queue copy] [--names]
     python -m tiny trace diff A B [--kind ...] [--without ...] [--context N]
+    python -m tiny trace replay FILE
 """
 import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from tiny.config import current
+from tiny.config import may_colour
+from tiny.trace import replay
 from tiny.trace.diff import unified
 from tiny.trace.names import Reader, Record, numbered
 from tiny.trace.record import FORMAT
@@ -74,7 +76,7 @@ def compare(options: argparse.Namespace) -> int:
     """0 if two runs are the same but for addresses, handles and times; 1 if they differ."""
     headers = [[text for _, text in lines_of(path) if text[:1] == "#"] for path in (options.a, options.b)]
     first, second = (records_of(path, options) for path in (options.a, options.b))
-    coloured = sys.stdout.isatty() and not current().no_color
+    coloured = may_colour(sys.stdout)
     different = False
     for line in unified(first, second, options.context):
         if not different:
@@ -85,6 +87,15 @@ def compare(options: argparse.Namespace) -> int:
         different = True
         print(f"\033[{COLOURS[line[0]]}m{line}\033[0m" if coloured and line[0] in COLOURS else line)
     return 1 if different else 0
+
+
+def again(options: argparse.Namespace) -> int:
+    """0 if an emulated card answers as the recorded one did, 1 if not."""
+    found = replay.read_check(options.file)
+    if found is not None:
+        return 1 if replay.replay_check(found, print) else 0
+    lines = [(number, text) for number, text in lines_of(options.file) if text[:1] != "#"]
+    return 1 if replay.replay_calls(lines, print) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,6 +120,11 @@ def _parser() -> argparse.ArgumentParser:
     one = command("diff", compare, "what differs between two runs but addresses, handles and times; exit "
                   "code 0 if nothing does, 1 if something does", "a", "b")
     one.add_argument("--context", type=int, default=3, metavar="N", help="records around a difference")
+    text = "make a trace's driver calls, or run the stages of a file of hwcheck, again on an emulated card"
+    one = commands.add_parser("replay", help=text, description=text + "; exit code 0 if it answers the same, "
+                              "1 if not")
+    one.set_defaults(function=again)
+    one.add_argument("file")
     return parser
 
 
@@ -120,6 +136,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:                                 # as `| head` leaves it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (OSError, TraceError) as error:
+    except (OSError, ValueError) as error:
         print(f"tiny trace: {error}", file=sys.stderr)
         return 2

@@ -138,3 +138,11 @@ def call_text(number: int, argument: bytes, read: Read) -> tuple[str, dict[str, 
     if request is None:
         return hex(number), {"bytes": bytes(argument).hex()}
     return request.name, fields_of(request, argument, read)
+
+
+def number_of(request: Request, name: str, text: str) -> int:
+    """What a field's text stands for: the inverse of `fields_of`, for single numbers."""
+    prefix = FLAGS.get((request.short, name)) or ENUMS.get((request.short, name))
+    numbers = {} if prefix is None else {text: bit for bit, text in _names(request.module, prefix).items()}
+    return sum(numbers[part] if part in numbers else sum(int(each, 0) for each in part.split("+"))
+               for part in text.split("|"))

@@ -49,7 +49,7 @@ class Reader:
     def __init__(self):
         self._starts: list[int] = []                        # of mappings, sorted
         self._maps: list[tuple[int, int]] = []              # their ends, and their numbers
-        self._count = 0
+        self.starts: dict[int, int] = {}                    # number of a mapping -> where it began
 
     def record(self, line: int, text: str) -> Record:
         """The record that stands on a line."""
@@ -99,6 +99,11 @@ class Reader:
             return None
         return self._starts[place], self._maps[place][1]
 
+    def holds(self, address: int, size: int) -> bool:
+        """Whether so many bytes from the address on are mapped."""
+        place = bisect.bisect_right(self._starts, address) - 1
+        return place >= 0 and address + size <= self._maps[place][0]
+
     def _mapped(self, text: str) -> None:
         address, size = ADDRESS.search(text.partition("->")[2]), SIZE.search(text)
         if address is None or size is None:
@@ -107,10 +112,11 @@ class Reader:
         inside = self._find(start)
         if inside is not None and start < self._maps[self._starts.index(inside[0])][0]:
             return                                          # a part of what is mapped becomes something else
-        self._count += 1
+        number = len(self.starts) + 1
+        self.starts[number] = start
         place = bisect.bisect_left(self._starts, start)
         self._starts.insert(place, start)
-        self._maps.insert(place, (end, self._count))
+        self._maps.insert(place, (end, number))
 
     def _unmapped(self, text: str) -> None:
         start, size = ADDRESS.search(text), SIZE.search(text)

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.hcq.amd.conftest import KINDS, opened
-from tiny.emulator.amd.kernel.cards import Card
+from tiny.emulator.amd.kernel import recorded
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq import device, hwcheck
 from tiny.hcq.amd import check
 from tiny.hcq.errors import DeviceUnavailable
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
-STEADY = ("arch", "compute_units", "dies", "vram_gib", "large_bar", "host_writes", "read_pointer")
 
 
 def stages(bench, count=len(check.STAGES)):
@@ -68,29 +67,22 @@ def test_the_command_writes_what_it_found(amd, monkeypatch, tmp_path, capsys):
     assert hwcheck.main([]) == hwcheck.main(["qqq"]) == 2 and hwcheck.main(["--help"]) == 0
 
 
-def emulated_as(found):
-    """The emulated card that has the numbers of a recorded one."""
-    facts, topology = found["facts"], found["stages"][0]["found"]
-    xccs = facts["num_xcc"]
-    like = next(card for card in KINDS.values() if card.major == facts["gfx_target_version"] // 10000)
-    return Card(topology["arch"], "as recorded", facts["gfx_target_version"], facts["device_id"],
-                facts["simd_count"], facts["simd_per_cu"],
-                facts["array_count"] // facts["simd_arrays_per_engine"] // xccs,
-                facts["simd_arrays_per_engine"], facts["wave_front_size"], facts["max_waves_per_simd"],
-                like.vgpr_per_cu, topology["vram_gib"] << 30, facts["num_sdma_engines"],
-                facts["max_engine_clk_fcompute"], xccs, topology["large_bar"])
-
-
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_an_emulated_card_behaves_as_the_recorded_one(path):
+    """The same as `python -m tiny trace replay FILE`, stage by stage."""
     found = json.loads(path.read_text())
-    card = emulated_as(found)
+    topology = found["stages"][0]["found"]
+    card = recorded.card_like(topology["arch"], found["facts"], topology["vram_gib"] << 30,
+                              topology["large_bar"])
     assert (card.save_area_size, card.control_stack_size) == tuple(
         found["facts"].get(name, getattr(card, name_here)) for name, name_here in
         (("cwsr_size", "save_area_size"), ("ctl_stack_size", "control_stack_size")))
     with opened(EmulatedRadeon([card])) as device:
         done, _ = stages(check.Bench(device), len(found["stages"]))
-    for ours, theirs in zip(done, found["stages"], strict=True):
-        assert (ours["name"], ours["ok"]) == (theirs["name"], theirs["ok"])
-        for name in STEADY:
-            assert ours["found"].get(name) == theirs["found"].get(name), (ours["name"], name)
+    assert hwcheck.differences(found, done) == []
+    done[0]["found"]["dies"] += 1
+    done[1]["ok"] = False
+    assert hwcheck.differences(found, done[:-1]) == [
+        f"stage topology: dies {card.xccs + 1}, recorded {card.xccs}",
+        "stage timeline: ok False, recorded True",
+        f"{len(done) - 1} stages, recorded {len(done)}"]

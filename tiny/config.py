@@ -218,5 +218,5 @@ def getenv(name: str, default=0):
 
 
 def may_colour(stream) -> bool:
-    """Whether text for a stream may have colours: a person reads it, on a terminal, and NO_COLOR is not set."""
+    """Whether text for a stream may have colours: it is a terminal, and NO_COLOR is not set."""
     return not current().no_color and stream.isatty()

@@ -92,7 +92,7 @@ class Replayer:
             self._call(asked)
         except Unknown:
             raise
-        except Exception as error:                          # its line has the errno, or what the emulator lacks
+        except Exception as error:                          # its line says which
             if not self._lines.written:
                 raise Unknown(str(error)) from error
         if not self._lines.written:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiny import Tensor, dtypes
+from tiny import Tensor, TinyJit, dtypes
 from tiny.hcq import device as devices
-from tiny.realize import GlobalCounters
+from tiny.hcq.errors import DeviceError
+from tiny.realize import GlobalCounters, execute
 
 
 def buffer(values, dtype=np.float32) -> Tensor:
@@ -263,6 +264,30 @@ def test_a_write_allocates_nothing_and_runs_one_kernel():
 
 
 # -- views ---------------------------------------------------------------------------------------------------
+def test_a_write_that_failed_is_an_error_for_its_tensor_alone(monkeypatch):
+    """Others that compute what waits, as optimisers and captured functions do, go on."""
+    def fail(run):
+        raise DeviceError("the card is on fire")
+    x, other, state = buffer([1, 2]), buffer([3]), buffer([0])
+    x += 1
+    reader = x + other
+    with monkeypatch.context() as broken:
+        broken.setattr(execute, "submit", fail)
+        with pytest.raises(DeviceError, match="on fire"):
+            x.realize()
+
+    @TinyJit
+    def count(y):
+        state.assign(state + y)
+        return (y * 2).realize()
+    for _ in range(4):
+        assert count(buffer([1])).tolist() == [2]
+    other += 5
+    assert state.tolist() == [4] and other.tolist() == [8]
+    with pytest.raises(RuntimeError, match="overwritten by a computation that failed: the card is on fire"):
+        reader.tolist()
+
+
 def test_views_show_what_their_tensor_holds_now():
     x = buffer(np.arange(12).reshape(3, 4))
     row, column, turned, part = x[1], x[:, 2], x.T, x[1:, 1:3]

@@ -208,8 +208,12 @@ class Core:
         value.
         """
         written = self._value_to_write(value)
-        if written is self.node or 0 in written.shape:
-            return self
+        if written is not self.node and 0 not in written.shape:
+            with runtime.lock:
+                self._write(written)
+        return self
+
+    def _write(self, written: Node) -> None:
         base = self._base
         root = base and base[0]()
         runtime.before_write(self if root is None else root)
@@ -218,14 +222,13 @@ class Core:
             self._base = self._root = None
             self._node = _written(self._node, written)
             runtime.hold(self)
-            return self
+            return
         if any(row is ops.EXPAND for row, _ in base[1]):
             raise ValueError(f"assign: the tensor of shape {self.shape} is an expanded view: one element "
                              "stands in several places; write to a .clone() of it")
         root._node = Node(ops.ASSIGN, None, (root._node, written), base[1])
         runtime.hold(root)
         self._follow(root)
-        return self
 
     def _value_to_write(self, value) -> Node:
         node = value.node if isinstance(value, Core) else None
@@ -248,10 +251,11 @@ class Core:
         other = self._lift(other)
         if (other.shape, other.dtype, other.device) != (self.shape, self.dtype, self.device):
             raise ValueError(f"replace: {other!r} does not fit in the place of {self!r}; use assign")
-        runtime.before_write(self)
-        self._keep_for_views()
-        self._node, self._base, self._root = other.node, None, None
-        runtime.hold(self)
+        with runtime.lock:
+            runtime.before_write(self)
+            self._keep_for_views()
+            self._node, self._base, self._root = other.node, None, None
+            runtime.hold(self)
         return self
 
     # -- computing and reading back -------------------------------------------------------------------------
@@ -260,15 +264,14 @@ class Core:
 
         Tensor.realize(a, b) and a.realize(b) are the same.
         """
-        tensors = (self, *others)
-        for tensor, node in zip(tensors, runtime.realize([tensor.node for tensor in tensors]), strict=True):
-            tensor.settle(node)
+        runtime.settle_all((self, *others))
         return self
 
     def _read(self) -> tuple[np.ndarray, DType]:
         """The stored form of the value, the device's own memory where it is the host's, and its type."""
-        node = runtime.realize([self.node])[0]
-        self.settle(node)
+        with runtime.lock:
+            node = runtime.realize([self.node])[0]
+            self.settle(node)
         shape = tuple(evaluate(size) for size in node.shape)
         flat = np.frombuffer(runtime.read(node), hostdata.stored(node.dtype), count=math.prod(shape))
         return flat.reshape(shape), node.dtype

@@ -40,10 +40,7 @@ class _Arguments:
         self._others: list = []
         key = [self._walk(f"argument {number}", value) for number, value in enumerate(args)]
         key += [(name, self._walk(f"argument {name}", value)) for name, value in sorted(kwargs.items())]
-        for (_, tensor), node in zip(
-            self.tensors, runtime.realize([t.node for _, t in self.tensors]), strict=True
-        ):
-            tensor.settle(node)
+        runtime.settle_all([tensor for _, tensor in self.tensors])
         self.storages = [tensor.node.arg for _, tensor in self.tensors]
         first: dict[int, int] = {}
         same = tuple(first.setdefault(id(one.buffer), number) for number, one in enumerate(self.storages))
@@ -139,8 +136,7 @@ class TinyJit:
 
     def _plain(self, args: tuple, kwargs: dict):
         result = self.fxn(*args, **kwargs)
-        tensors = _tensors_in(result)
-        _settle([*((tensor, tensor.node) for tensor in tensors), *runtime.pending_writes()])
+        runtime.settle_pending(_tensors_in(result))
         return result
 
     def _too_many(self, key: tuple, positional: int) -> str:
@@ -156,11 +152,6 @@ class TinyJit:
             f"combinations of shapes and Python values, last different in {where}; pass a number that "
             "changes as a Tensor, a size as a bound Variable"
         )
-
-
-def _settle(pairs: list) -> None:
-    for (holder, _), node in zip(pairs, runtime.realize([node for _, node in pairs]), strict=True):
-        holder.settle(node)
 
 
 def _tensors_in(value) -> list[Core]:
@@ -277,14 +268,14 @@ def _bound_anew(size, values: dict[Node, int]):
 
 def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) -> tuple[_Captured, object]:
     """Call the function while recording; the captured function and this call's result."""
-    _settle(runtime.pending_writes())  # what is pending from outside is no part of the function
+    runtime.settle_pending()  # what is pending from outside is no part of the function
     own = [tensor for _, tensor in arguments.tensors]
     own_ids = {id(tensor) for tensor in own}
     with recording(arguments.storages) as capture:
         capture.viewed = {id(_root(tensor)): name for name, tensor in arguments.tensors}
         capture.viewed.pop(id(None), None)
         result = fxn(*args, **kwargs)
-        _settle([*((tensor, tensor.node) for tensor in _tensors_in(result)), *runtime.pending_writes()])
+        runtime.settle_pending(_tensors_in(result))
         runtime.return_home(capture, own_ids)
     made = {id(storage) for run in capture.runs for storage in run.outputs}
     inputs = {id(storage.buffer): number for number, storage in reversed(list(enumerate(arguments.storages)))}

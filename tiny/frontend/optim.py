@@ -53,8 +53,7 @@ class Optimizer:
         """Update the parameters, and compute whatever else was written to meanwhile,
         such as running averages.
         """
-        written = [holder for holder, _ in realize.pending_writes() if isinstance(holder, Tensor)]
-        Tensor.realize(*dict.fromkeys((*self.schedule_step(), *written)))
+        realize.settle_pending(self.schedule_step())
 
     def schedule_step(self) -> list[Tensor]:
         """Build the step without computing it; the tensors to realize for it."""

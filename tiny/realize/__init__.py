@@ -48,12 +48,15 @@ __all__ = [
     "forget",
     "hold",
     "is_shared",
+    "lock",
     "pending_writes",
     "read",
     "realize",
     "realized",
     "refreshed_on_replay",
     "return_home",
+    "settle_all",
+    "settle_pending",
     "settle_waiting",
 ]
 
@@ -61,7 +64,8 @@ execution = Lazy("tiny.realize.execute")
 
 # node -> the BUFFER with its value
 _done: "weakref.WeakKeyDictionary[Node, Node]" = weakref.WeakKeyDictionary()
-_lock = threading.RLock()
+_failed: "weakref.WeakSet[Node]" = weakref.WeakSet()         # whoever asked for them got the error
+lock = threading.RLock()             # to be held while a holder is written, or computed and settled
 devices.before_opening(plug_in)
 devices.before_opening(start_recorders)
 
@@ -133,7 +137,7 @@ def before_write(holder) -> None:
         node = Node(ops.CONTIGUOUS, None, (holder.node,), serial())
     if node is not None:
         with capturing.paused():
-            holder.settle(realize([node])[0])
+            _settle([(holder, node)])
     capture.homes[id(holder)] = holder, holder.node.arg
 
 
@@ -162,7 +166,7 @@ def return_home(capture: capturing.Capture, arguments: set[int]) -> None:
 
 def pending_writes() -> list[tuple[object, Node]]:
     """(object of `hold`, its node) of all that were written to and not computed since."""
-    return [(holder, node) for holder, node in waiting() if node.op is ops.ASSIGN]
+    return [(holder, node) for holder, node in _waiting() if node.op is ops.ASSIGN]
 
 
 def settle_waiting(written: set[int], read: set[int], since: int) -> int:
@@ -171,17 +175,46 @@ def settle_waiting(written: set[int], read: set[int], since: int) -> int:
 
     Looks only at holders registered after serial `since`; gives the next call's `since`.
     """
-    now = serial()
-    others = waiting(since)
-    if others:
-        order = toposort(*(node for _, node in others))
-        reading = dependents(
-            order, {node for node in order if node.op is ops.BUFFER and id(node.arg.buffer) in written}
-        )
-        joined = [(holder, node) for holder, node in others if node in reading or _writes(node, read)]
-        for (holder, _), node in zip(joined, realize([node for _, node in joined]), strict=True):
-            holder.settle(node)
+    with lock:
+        now = serial()
+        others = _waiting(since)
+        if others:
+            order = toposort(*(node for _, node in others))
+            reading = dependents(
+                order, {node for node in order if node.op is ops.BUFFER and id(node.arg.buffer) in written}
+            )
+            _settle([(holder, node) for holder, node in others if node in reading or _writes(node, read)])
     return now
+
+
+def settle_all(holders: Sequence) -> None:
+    """Compute objects of `hold` together."""
+    with lock:
+        _settle([(holder, holder.node) for holder in holders])
+
+
+def settle_pending(holders: Sequence = ()) -> None:
+    """Compute objects of `hold` and, with them, all that were written to and not computed since."""
+    with lock:
+        _settle([*((holder, holder.node) for holder in holders), *pending_writes()])
+
+
+def _settle(pairs: list[tuple[object, Node]]) -> None:
+    for (holder, _), node in zip(pairs, realize([node for _, node in pairs]), strict=True):
+        holder.settle(node)
+
+
+def _waiting(since: int = 0) -> list[tuple[object, Node]]:
+    """As `waiting`, without what others must not be kept up by: values whose computation has failed, and
+    those that need them, or memory that it overwrote. Whoever asks for such a value gets the error.
+    """
+    found = waiting(since)
+    broken: set[Node] = set()
+    for node in toposort(*(node for _, node in found)):
+        lost = node.op is ops.BUFFER and node.arg.lost
+        if lost or node in _failed or any(s in broken for s in node.src) and realized(node) is None:
+            broken.add(node)
+    return [(holder, node) for holder, node in found if node not in broken]
 
 
 def _writes(node: Node, buffers: set[int]) -> bool:
@@ -200,7 +233,7 @@ def realized(node: Node) -> Node | None:
 
 def forget(buffers: set[int]) -> None:
     """Forget that the memory with these ids holds a graph's value: somebody overwrites it without a graph."""
-    with _lock:
+    with lock:
         for node, held in list(_done.items()):
             if id(held.arg.buffer) in buffers:
                 del _done[node]
@@ -213,7 +246,7 @@ def realize(nodes: Sequence[Node]) -> list[Node]:
     Returns once the work is submitted. Lazy values elsewhere that read memory which this writes are computed
     along, so every reader sees the version it was made from.
     """
-    with _lock:
+    with lock:
         wanted = [node for node in dict.fromkeys(nodes) if not _is_known(node)]
         if wanted:
             _compute(wanted)
@@ -243,10 +276,15 @@ def _compute(wanted: list[Node]) -> None:
     writable = _writable(order)
     device = next((root.device for root in graph if root.device is not None), None) or default_device()
     distinct = list(dict.fromkeys(node for node in graph if node.op is not ops.BUFFER))
-    run = execution.execute(distinct, order, device, writable)
+    try:
+        run = execution.execute(distinct, order, device, writable)
+    except Exception:
+        _failed.update(roots)
+        raise
     computed = dict(zip(distinct, run.results, strict=True))
     for root, node in zip(roots, graph, strict=True):
         _done[root] = _done[node] = computed.get(node, node)
+        _failed.discard(root)
     for holder, node in joined:
         holder.settle(_done[node])
     capturing.ran(run, (*roots, *graph), (*seen, *order))
@@ -258,8 +296,7 @@ def _compute_outside(joined: list[tuple[object, Node]], began: int) -> list[tupl
     """
     outside = [(holder, node) for holder, node in joined if registered(holder) < began]
     with capturing.paused():
-        for (holder, _), node in zip(outside, realize([node for _, node in outside]), strict=True):
-            holder.settle(node)
+        _settle(outside)
     return [(holder, node) for holder, node in joined if registered(holder) >= began]
 
 
@@ -286,7 +323,7 @@ def _join_readers(roots: list[Node], order: list[Node]) -> tuple[list[Node], lis
         if not written:
             return order, joined
         if others is None:
-            others = waiting()
+            others = _waiting()
             joined = [(holder, node) for holder, node in others if node in roots and node.op is ops.ASSIGN]
             others = [(holder, node) for holder, node in others if node not in roots]
             others_order = toposort(*(node for _, node in others))

@@ -55,6 +55,7 @@ class Run:
     results: tuple[Node, ...]
 
 
+UNREAD = "before it was read; this is a fault of tiny, please report it"
 _plans: dict[tuple, Prepared] = {}
 _arenas: dict[str, Buffer] = {}
 
@@ -180,9 +181,7 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
     leaves = [node for node in order if node.op is ops.BUFFER]
     for leaf in leaves:
         if leaf.arg.lost:
-            raise RuntimeError(
-                f"{leaf.arg} was overwritten before it was read; this is a fault of tiny, please report it"
-            )
+            raise RuntimeError(f"{leaf.arg} was overwritten {leaf.arg.failure or UNREAD}")
     prepared = prepare(roots, order, leaves, device, {leaf: writable.get(leaf, False) for leaf in leaves})
     plan = prepared.plan
     values = bound_values(order) if plan.variables else {}
@@ -192,7 +191,12 @@ def execute(roots: list[Node], order: list[Node], device: str, writable: dict[No
     for number in prepared.written:
         inputs[number].lost = True
     run = Run(prepared, device, inputs, tuple(outputs.values()), values, results)
-    submit(run)
+    try:
+        submit(run)
+    except Exception as error:
+        for number in prepared.written:
+            inputs[number].failure = f"by a computation that failed: {error}"
+        raise
     if events.listeners:
         observe.took("realize", "realize", start, kernels=len(plan.steps))
     return run

@@ -17,14 +17,14 @@ class Storage:
     device memory that holds an array of `shape` in row-major order.
 
     A write in place makes a new Storage for the same memory; the old one has then lost its value. Two
-    storages made of equal values are two. refill: gives the bytes that a captured function finds here on its
-    next replay, or None.
+    storages made of equal values are two. failure: how it was lost, if the write then failed. refill: gives
+    the bytes that a captured function finds here on its next replay, or None.
     """
-    __slots__ = ("device", "dtype", "shape", "buffer", "lost", "refill", "__weakref__")
+    __slots__ = ("device", "dtype", "shape", "buffer", "lost", "failure", "refill", "__weakref__")
 
     def __init__(self, device: str, dtype: DType, shape: tuple, buffer: Buffer):
         self.device, self.dtype, self.shape, self.buffer = device, dtype, shape, buffer
-        self.lost = False
+        self.lost, self.failure = False, ""
         self.refill: Callable[[], bytes] | None = None
 
     @property

@@ -93,8 +93,9 @@ def test_illegal_loops_are_refused_by_name(loops, message):
     (Pack(LEFT, 0, (0, 1, 3)), "pack 0, before loop 0: it stands before no loop"),
     (Pack(LEFT, 1, (3,)), r"layout is \(3,\); the loops inside .* depends on are \[1, 3\]"),
     (Pack(LEFT, 1, (1, 2, 3)), "its layout"),
-    (Pack(PRODUCT.value, 1, (1, 2, 3)), "its operand is no LOAD"),
-    (Pack(Node(ops.LOAD, None, (LEFT.src[0], N)), 1, (2,)), "its operand is no LOAD of the kernel's value"),
+    (Pack(PRODUCT.value, 1, (1, 2, 3)), "its operand is a sum, or made of one"),
+    (Pack(Node(ops.LOAD, None, (LEFT.src[0], N)), 1, (2,)), "its operand is no part of the kernel's value"),
+    (Pack(Node(ops.CONST, LEFT.dtype, (), 1.0), 1, ()), "its operand is no part .* that comes from memory"),
 ])
 def test_illegal_packs_are_refused(pack, message):
     loops = (Loop(M, 4, GROUP), ROW, COLUMN, SUM)

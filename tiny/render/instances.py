@@ -82,15 +82,25 @@ class Instantiate:
         for node in self.order:
             own = frozenset((node,)) if node.op is ops.RANGE else frozenset()
             self.axes[node] = own.union(*(self.axes[s] for s in node.src)) if node.src else own
+        self.orders: dict[frozenset, list[Node]] = {frozenset(): self.order}
+
+    def _order_above(self, replaced: dict[Node, Node]) -> list[Node]:
+        """The nodes that must be made when those are put in as they are."""
+        known = self.orders.get(key := frozenset(replaced))
+        if known is None:
+            wanted = {self.value}
+            for node in reversed(self.order):
+                if node in wanted and node not in key:
+                    wanted.update(node.src)
+            known = self.orders[key] = [node for node in self.order if node in wanted and node not in key]
+        return known
 
     def __call__(self, instance: Instance, replaced: dict[Node, Node]) -> Node:
         """The expression at that instance; `replaced` gives nodes to put in as they are
         (a sum, a packed operand).
         """
         done: dict[Node, Integer] = dict(replaced)
-        for node in self.order:
-            if node in done:
-                continue
+        for node in self._order_above(replaced):
             if node.op is ops.RANGE:
                 if node in instance.positions:
                     done[node] = instance.positions[node]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tiny.ir import ops
+from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node, toposort
 from tiny.schedule.kernel import Kernel
 
@@ -47,8 +48,9 @@ class Pack:
     """Copy what the loops from number `depth` on read of `operand` into local memory before loop `depth`
     starts.
 
-    operand: a LOAD of the kernel's value. layout: numbers of the loops it is laid out by, outermost first;
-    the last is contiguous. Reads inside come from the copy.
+    operand: a LOAD of the kernel's value, or what is computed from LOADs; the copy holds it as computed.
+    layout: numbers of the loops it is laid out by, outermost first; the last is contiguous. Reads inside
+    come from the copy.
     """
     operand: Node
     depth: int
@@ -142,15 +144,19 @@ def _problem_with_loop(kernel: Kernel, reduced: tuple[Node, ...], outer: tuple[L
 def _problem_with_pack(kernel: Kernel, schedule: Schedule, pack: Pack) -> str | None:
     """Why an operand cannot be packed so, None if it can."""
     loops = schedule.loops
-    if pack.operand.op is not ops.LOAD or pack.operand not in toposort(kernel.value):
-        return "its operand is no LOAD of the kernel's value"
-    if pack.operand.src[0].arg == 0:
+    parts = toposort(pack.operand)
+    pointers = {node.src[0].arg for node in parts if node.op is ops.LOAD}
+    if pack.operand not in toposort(kernel.value) or not pointers or pack.operand.dtype is dtypes.index:
+        return "its operand is no part of the kernel's value that comes from memory"
+    if any(node.op is ops.ACCUMULATE for node in parts):
+        return "its operand is a sum, or made of one"
+    if 0 in pointers:
         return "its operand is in the memory that the kernel writes"
-    if sum(other.operand is pack.operand for other in schedule.packs) > 1:
-        return "its operand is packed twice"
+    if sum(other.operand in parts for other in schedule.packs) > 1:
+        return "its operand, or a part of it, is packed twice"
     if not 0 <= pack.depth < len(loops) or loops[pack.depth].kind not in (LOOP, BLOCK):
         return "it stands before no loop"
-    axes = {node for node in toposort(pack.operand) if node.op is ops.RANGE}
+    axes = {node for node in parts if node.op is ops.RANGE}
     wanted = [n for n in range(pack.depth, len(loops)) if loops[n].axis in axes]
     if sorted(pack.layout) != wanted:
         return f"its layout is {pack.layout}; the loops inside that its operand depends on are {wanted}"

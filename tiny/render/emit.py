@@ -48,8 +48,10 @@ class Emitter:
         """Store a value at scalar or lane positions: at once where lanes are neighbours, else lane by lane.
         """
         lanes = lanes_in(index) or lanes_in(gate)
-        if gate is not None and gate.op is ops.CONST and not gate.arg:
-            return
+        if gate is not None and gate.op is ops.CONST:
+            if not gate.arg:
+                return
+            gate = None
         if lanes is None:
             self._store(pointer, index, value, gate)
             return

@@ -6,6 +6,7 @@ from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.integer import bounds, prod
 from tiny.ir.node import Node, toposort
+from tiny.schedule import products
 from tiny.schedule.axes import NEIGHBOURS, NONE, SCATTERED, along
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import (
@@ -39,8 +40,7 @@ class _Choice:
 
 def choose(kernel: Kernel, target: Target) -> Schedule:
     """The schedule of a kernel for a target; always one that `check` accepts."""
-    chooser = _Chooser(kernel, target)
-    schedule = Schedule(tuple(chooser.loops()))
+    schedule = products.choose(kernel, target) or Schedule(tuple(_Chooser(kernel, target).loops()))
     check(kernel, schedule)
     return schedule
 

@@ -1,12 +1,16 @@
 """What the emulated kernel refuses, with its errno, and what it accepts: as kfd_chardev.c of Linux 6.12."""
 import errno
 import os
+import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 from tiny.autogen import kfd_6_12 as kfd
+from tiny.emulator.amd.kernel.calls import EVENTS_OFFSET
 from tiny.emulator.amd.kernel.cards import CARDS, PAGE
+from tiny.emulator.amd.kernel.memory import MemoryFault
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.emulator.amd.kernel.queues import DOORBELL_SLICE, ENOTSUPP, SDMA_QUEUES
 
@@ -14,6 +18,7 @@ ffi = kfd.ffi
 VRAM, GTT, USERPTR = (getattr(kfd, f"KFD_IOC_ALLOC_MEM_FLAGS_{name}") for name in ("VRAM", "GTT", "USERPTR"))
 WRITABLE, PUBLIC = kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
 DOORBELL, MMIO = kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL, kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP
+TWICE = kfd.KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM
 RESERVE = dict(protection=0, flags=0x22 | 0x4000)
 STRUCTS = {"AVAILABLE_MEMORY": "get_available_memory"}
 
@@ -115,8 +120,8 @@ def test_the_file_serves_only_who_opened_it(client):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == errno.EBADF
 
 
-@pytest.mark.parametrize("name", ["ALLOC_MEMORY_OF_GPU", "GET_CLOCK_COUNTERS", "AVAILABLE_MEMORY",
-                                  "ACQUIRE_VM", "SET_MEMORY_POLICY", "SET_TRAP_HANDLER",
+@pytest.mark.parametrize("name", ["ALLOC_MEMORY_OF_GPU", "AVAILABLE_MEMORY", "ACQUIRE_VM",
+                                  "SET_MEMORY_POLICY", "SET_TRAP_HANDLER",
                                   "SET_SCRATCH_BACKING_VA"])
 def test_a_card_that_is_not_there(client, name):
     more = dict(size=4096, flags=GTT) if name == "ALLOC_MEMORY_OF_GPU" else {}
@@ -184,8 +189,9 @@ def test_memory_under_a_queue_stays_mapped(client):
 
 @pytest.mark.parametrize("number, wrong", [
     (errno.EINVAL, dict(queue_percentage=101)), (errno.EINVAL, dict(queue_priority=16)),
-    (errno.EINVAL, dict(ring_size=5000)), (errno.EFAULT, dict(ring_base_address=0)),
-    (errno.EFAULT, dict(write_pointer_address=0)), (errno.EFAULT, dict(read_pointer_address=0)),
+    (errno.EINVAL, dict(ring_size=5000)), (errno.EFAULT, dict(ring_base_address=1 << 63)),
+    (errno.EINVAL, dict(ring_base_address=0)), (errno.EFAULT, dict(read_pointer_address=1 << 63)),
+    (errno.EINVAL, dict(write_pointer_address=0)), (errno.EINVAL, dict(read_pointer_address=0)),
     (ENOTSUPP, dict(queue_type=9)), (errno.EINVAL, dict(gpu_id=999)),
     (errno.EINVAL, dict(ring_size=2 * PAGE)), (errno.EINVAL, dict(eop_buffer_size=0)),
     (errno.EINVAL, dict(eop_buffer_size=2 * PAGE)), (errno.EINVAL, dict(ctl_stack_size=PAGE)),
@@ -243,14 +249,13 @@ def test_update_queue(client):
 
 
 def test_events(client):
-    client.fails(errno.EINVAL, "CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL)
-    client.fails(errno.EINVAL, "CREATE_EVENT", event_type=9)
     _, small = client.allocate(PAGE)
     client.fails(errno.EINVAL, "CREATE_EVENT", event_page_offset=small)
     address, page = client.allocate(8 * 4096)
     client.map(page)
     memory = client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_MEMORY, event_page_offset=page)
     assert memory.event_id >= 0x40000000 and bytes(client.io.view(address, 16)) == b"\xff" * 16
+    assert memory.event_page_offset == 0
     client.fails(errno.EINVAL, "CREATE_EVENT", event_page_offset=page)
     signal = client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL, auto_reset=1)
     assert 1 <= signal.event_id == signal.event_slot_index < 4096
@@ -266,9 +271,53 @@ def test_events(client):
     assert waited(client, signal.event_id, errno.EINVAL) == kfd.KFD_IOC_WAIT_RESULT_FAIL
 
 
-def waited(client, event_id, number=0):
-    """wait_result of a poll for an event; number: the errno that is expected."""
+def test_a_client_without_an_event_page_gets_one_of_the_kernels(client):
+    with pytest.raises(OSError, match="no such page"):
+        client.io.mmap(8 * 4096, fd=client.fd, offset=EVENTS_OFFSET)
+    first = client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL)
+    assert first.event_page_offset == EVENTS_OFFSET
+    for _ in range(254):
+        client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_DEBUG_EVENT)
+    client.fails(errno.ENOSPC, "CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL)
+    slots = client.io.view(client.io.mmap(8 * 4096, fd=client.fd, offset=EVENTS_OFFSET), 8 * 4096).cast("Q")
+    assert client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL).event_id == 256
+    slots[first.event_id] = first.event_id
+    client.io.events.interrupt(first.event_id)
+    assert waited(client, first.event_id) == kfd.KFD_IOC_WAIT_RESULT_COMPLETE
+    assert slots[first.event_id] == (1 << 64) - 1
+    with pytest.raises(OSError, match="too many"):
+        client.io.mmap(16 * 4096, fd=client.fd, offset=EVENTS_OFFSET)
+
+
+def test_a_signal_reaches_everybody_who_waits_and_nobody_later(client):
+    event = client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL, auto_reset=1).event_id
+    results = []
+    wait = lambda: results.append(client.io.events.wait([event], [0], False, 5000)[0])
+    threads = [threading.Thread(target=wait) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    held = client.io.events.get(event, "test")
+    while len(held.waiters) < 3:
+        time.sleep(0.001)
+    client.call("SET_EVENT", event_id=event)
+    for thread in threads:
+        thread.join()
+    assert results == [kfd.KFD_IOC_WAIT_RESULT_COMPLETE] * 3
+    assert waited(client, event) == kfd.KFD_IOC_WAIT_RESULT_TIMEOUT and not held.waiters
+
+
+def test_an_age_that_the_client_has_not_seen_counts_as_a_signal(client):
+    event = client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL, auto_reset=1).event_id
+    assert waited(client, event, age=1) == kfd.KFD_IOC_WAIT_RESULT_TIMEOUT
+    client.call("SET_EVENT", event_id=event)
+    assert waited(client, event) == waited(client, event, age=1) == kfd.KFD_IOC_WAIT_RESULT_COMPLETE
+    assert waited(client, event, age=2) == kfd.KFD_IOC_WAIT_RESULT_TIMEOUT
+
+
+def waited(client, event_id, number=0, age=0):
+    """wait_result of a poll for an event; number: the errno that is expected; age: the last one seen."""
     table = ffi.new("struct kfd_event_data[1]", [{"event_id": event_id}])
+    table[0].signal_event_data.last_event_age = age
     args = ffi.new("struct kfd_ioctl_wait_events_args *",
                    {"events_ptr": int(ffi.cast("uintptr_t", table)), "num_events": 1})
     data = bytearray(ffi.buffer(args))
@@ -301,13 +350,71 @@ def test_doorbell_pages_have_one_size(client):
     assert error.value.errno == errno.EINVAL
 
 
+def test_rings_that_are_mapped_twice(client):
+    """AQL_QUEUE_MEM: half of the pages, behind one another; a queue's ring is the first half."""
+    client.fails(errno.EINVAL, "ALLOC_MEMORY_OF_GPU", gpu_id=client.gpu, size=PAGE, flags=GTT | TWICE)
+    used = client.io.system_used
+    ring = client.mapped(4 * PAGE, GTT | WRITABLE | TWICE)
+    assert client.io.system_used == used + 2 * PAGE
+    table = client.io.gpus[client.gpu].table
+    table.write_u32(ring + 2 * PAGE + 4, 7)
+    assert table.read_u32(ring + 4) == 7
+    fields = client.queue_fields(kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL, ring=2 * PAGE)
+    client.call("CREATE_QUEUE", **fields | dict(ring_base_address=ring))
+
+
+def test_what_the_kernel_takes_although_it_looks_wrong(client):
+    """kfd_queue.c: no end-of-pipe buffer, a ring of less than a page; kfd_events.c: any type."""
+    fields = client.queue_fields()
+    assert client.call("CREATE_QUEUE", **fields | dict(eop_buffer_address=0, eop_buffer_size=0)).queue_id == 0
+    assert client.call("CREATE_QUEUE", **client.queue_fields() | dict(ring_size=0)).queue_id == 1
+    assert client.call("CREATE_EVENT", event_type=99).event_id >= 0x40000000
+    counters = client.call("GET_CLOCK_COUNTERS", gpu_id=999)
+    assert counters.gpu_clock_counter == 0 < counters.cpu_clock_counter
+    assert client.call("GET_CLOCK_COUNTERS", gpu_id=client.gpu).gpu_clock_counter > 0
+
+
+def test_user_memory_may_have_another_address_on_the_card(client):
+    host = client.io.mmap(PAGE)
+    address = client.io.mmap(PAGE, **RESERVE)
+    handle = client.call("ALLOC_MEMORY_OF_GPU", va_addr=address, size=PAGE, gpu_id=client.gpu,
+                         flags=USERPTR | WRITABLE, mmap_offset=host).handle
+    client.map(handle)
+    client.io.gpus[client.gpu].table.write(address + 8, b"seen")
+    assert bytes(client.io.view(host, 12)) == bytes(8) + b"seen"
+
+
+def test_a_range_over_several_objects_is_one_to_the_card(client):
+    start = client.io.mmap(4 * PAGE, **RESERVE)
+    for number in range(4):
+        flags = GTT | (WRITABLE if number != 3 else 0)
+        handle = client.call("ALLOC_MEMORY_OF_GPU", va_addr=start + number * PAGE, size=PAGE,
+                             gpu_id=client.gpu, flags=flags).handle
+        client.map(handle)
+    table = client.io.gpus[client.gpu].table
+    data = os.urandom(2 * PAGE)
+    table.write(start + 100, data)
+    assert table.read(start + 100, 2 * PAGE) == data
+    table.move(start, start + 100, 2 * PAGE)
+    assert table.read(start, 2 * PAGE) == data
+    held = table.read(start, 4 * PAGE)
+    with pytest.raises(MemoryFault, match="read-only"):
+        table.write(start + 2 * PAGE, bytes(2 * PAGE))
+    with pytest.raises(MemoryFault, match="not mapped"):
+        table.read(start + 3 * PAGE, 2 * PAGE)
+    assert table.read(start, 4 * PAGE) == held
+
+
 def test_apertures_and_policies():
     client = Client(CARDS["gfx1100"], CARDS["gfx1201"]).acquire()
-    table = ffi.new("struct kfd_process_device_apertures[2]")
-    args = client.call("GET_PROCESS_APERTURES_NEW", num_of_nodes=2,
-                       kfd_process_device_apertures_ptr=int(ffi.cast("uintptr_t", table)))
-    assert args.num_of_nodes == 2 and [entry.gpu_id for entry in table] == client.ids
-    assert {entry.lds_base for entry in table} == {1 << 48}
+    table = ffi.new("struct kfd_process_device_apertures[3]")
+    where = int(ffi.cast("uintptr_t", table))
+    assert client.call("GET_PROCESS_APERTURES_NEW").num_of_nodes == 2
+    client.fails(errno.EINVAL, "GET_PROCESS_APERTURES_NEW", num_of_nodes=4,
+                 kfd_process_device_apertures_ptr=where)
+    args = client.call("GET_PROCESS_APERTURES_NEW", num_of_nodes=3, kfd_process_device_apertures_ptr=where)
+    assert args.num_of_nodes == 2 and [entry.gpu_id for entry in table] == [*client.ids, 0]
+    assert {entry.lds_base for entry in table} == {1 << 48, 0}
     client.fails(errno.EINVAL, "SET_MEMORY_POLICY", gpu_id=client.gpu, default_policy=7)
     client.call("SET_MEMORY_POLICY", gpu_id=client.gpu)
     client.fails(errno.EPERM, "SET_XNACK_MODE", xnack_enabled=1)

@@ -27,11 +27,13 @@ MOST_CODE = 4 << 20  # bytes of a kernel; more is a runaway
 _kernels: dict[tuple, Kernel] = {}
 _memories: "weakref.WeakKeyDictionary[PageTable, tuple]" = weakref.WeakKeyDictionary()
 class CardMemory:
-    """A page table as instructions see it: GPU addresses are addresses of this process."""
+    """A page table as instructions see it."""
 
     def __init__(self, table: PageTable):
         self.read, self.write = table.read, table.write
-        self._ranges = [Range(start, end - start, start, writable) for start, end, writable in table.ranges()]
+        self._ranges = [
+            Range(start, end - start, host, writable) for start, end, host, writable in table.ranges()
+        ]
 
     def ranges(self) -> list[Range]:
         return self._ranges
@@ -53,6 +55,8 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
     following: dispatches that come next, as far as is known. Asked for when a kernel has to be translated:
     several at once take less time.
     """
+    if not card.runs_code:
+        raise EmulatorError(f"{card.name}: its instructions are not emulated, only its queues")
     settings = config.current()
     end = math.inf
     try:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from tiny.autogen import kfd_6_12 as kfd
 from tiny.emulator.amd.kernel import queues
 from tiny.emulator.amd.kernel.cards import PAGE
-from tiny.emulator.amd.kernel.events import KernelError
-from tiny.emulator.amd.kernel.memory import MemoryObject, make_pages, place_pages
+from tiny.emulator.amd.kernel.events import WITH_SLOT, KernelError
+from tiny.emulator.amd.kernel.memory import MemoryObject, make_pages
 from tiny.emulator.amd.kernel.topology import SYSTEM_MEMORY
 
 ffi = kfd.ffi
@@ -28,6 +28,7 @@ HOST_TYPES = (kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT, kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERP
 SYSTEM_LIMIT = SYSTEM_MEMORY // 16 * 15  # amdgpu_amdkfd_gpuvm.c, amdgpu_amdkfd_gpuvm_init_mem_limits
 LDS_APERTURE, SCRATCH_APERTURE = 1 << 48, 2 << 48  # kfd_flat_memory.c, gfx9 and later
 GPUVM_BASE, GPUVM_LIMIT = 0x1000, (1 << 47) - 1
+EVENTS_OFFSET = 2 << 62  # of the event page when /dev/kfd is mapped: kfd_priv.h, KFD_MMAP_TYPE_EVENTS
 CLOCK_HZ = 100_000_000  # of the GPU's counter
 
 
@@ -66,12 +67,16 @@ def acquire_vm(driver, args) -> None:
 @call(kfd.AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, "get_process_apertures_new")
 def get_process_apertures(driver, args) -> None:
     gpus = list(driver.gpus.values())
-    if args.num_of_nodes:
-        wanted = min(args.num_of_nodes, len(gpus))
-        table = driver.client(
-            args.kfd_process_device_apertures_ptr, "struct kfd_process_device_apertures", wanted
-        )
-        for entry, gpu in zip(table, gpus, strict=False):
+    if args.num_of_nodes > len(gpus) + 1:  # the CPU is a node, too
+        raise KernelError(errno.EINVAL, f"GET_PROCESS_APERTURES_NEW: {args.num_of_nodes} nodes, there are "
+                                        f"{len(gpus) + 1}")
+    if not args.num_of_nodes:
+        args.num_of_nodes = len(gpus)
+        return
+    gpus = gpus[: args.num_of_nodes]
+    where = args.kfd_process_device_apertures_ptr
+    with driver.client(where, "struct kfd_process_device_apertures", len(gpus), write=True) as table:
+        for entry, gpu in zip(table, gpus, strict=True):
             entry.lds_base, entry.lds_limit = LDS_APERTURE, LDS_APERTURE | 0xFFFFFFFF
             entry.scratch_base, entry.scratch_limit = SCRATCH_APERTURE, SCRATCH_APERTURE | 0xFFFFFFFF
             entry.gpuvm_base, entry.gpuvm_limit, entry.gpu_id = GPUVM_BASE, GPUVM_LIMIT, gpu.gpu_id
@@ -80,8 +85,7 @@ def get_process_apertures(driver, args) -> None:
 
 @call(kfd.AMDKFD_IOC_GET_CLOCK_COUNTERS, "get_clock_counters")
 def get_clock_counters(driver, args) -> None:
-    driver.gpu(args.gpu_id, "GET_CLOCK_COUNTERS")
-    args.gpu_clock_counter = clock()
+    args.gpu_clock_counter = clock() if args.gpu_id in driver.gpus else 0
     args.cpu_clock_counter = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
     args.system_clock_counter = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     args.system_clock_freq = 10**9
@@ -146,22 +150,33 @@ def alloc_memory(driver, args) -> None:
     if client_memory and not args.mmap_offset:
         raise KernelError(errno.EINVAL, "ALLOC_MEMORY_OF_GPU: USERPTR without the address, in mmap_offset")
     size = -(-args.size // PAGE) * PAGE
-    _check_room(driver, gpu, kind, size, args.flags)
-    fd = (
-        -1
-        if client_memory
-        else gpu.doorbells.fd
-        if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL
-        else make_pages("gpu-memory", size)
-    )
+    twice = bool(args.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM)
+    if twice and size % (2 * PAGE):
+        raise KernelError(errno.EINVAL, f"ALLOC_MEMORY_OF_GPU: {size} bytes that are mapped twice")
+    held = size // 2 if twice else size
+    _check_room(driver, gpu, kind, held, args.flags)
+    fd, offset = _pages(driver, gpu, kind, args.mmap_offset, held)
     handle = driver.new_handle(gpu)
-    memory = driver.memory[handle] = MemoryObject(handle, args.gpu_id, args.va_addr, size, args.flags, fd)
+    memory = MemoryObject(handle, args.gpu_id, args.va_addr, size, args.flags, fd, offset)
+    driver.memory[handle] = memory
+    driver.user_addresses[handle] = args.mmap_offset
     if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
-        gpu.vram_used += size
+        gpu.vram_used += held
     elif kind in HOST_TYPES:
-        driver.system_used += size
+        driver.system_used += held
     args.handle = handle
     args.mmap_offset = args.mmap_offset if client_memory else driver.mmap_offset(memory, gpu, kind)
+
+
+def _pages(driver, gpu, kind: int, user_address: int, size: int) -> tuple[int, int]:
+    """(file descriptor, offset) of the pages of a new object."""
+    if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR:
+        return driver.process.user_pages(user_address, size)
+    if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL:
+        return gpu.doorbells.fd, 0
+    if kind == kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP:
+        return gpu.registers_fd, 0
+    return make_pages("gpu-memory", size), 0
 
 
 def _check_room(driver, gpu, kind: int, size: int, flags: int) -> None:
@@ -191,7 +206,7 @@ def map_memory(driver, args) -> None:
     for gpu in gpus[args.n_success :]:
         if gpu.gpu_id not in memory.mapped:
             if not memory.mapped:
-                place_pages(driver.system, memory)
+                driver.process.place(memory, driver.user_addresses[memory.handle])
             try:
                 gpu.table.insert(memory)
             except ValueError as error:
@@ -218,8 +233,8 @@ def _memory_and_gpus(driver, args, name: str):
     if not args.n_devices or args.n_success > args.n_devices:
         raise KernelError(errno.EINVAL, f"{name}: {args.n_devices} devices, {args.n_success} done")
     memory = driver.object(args.handle, errno.ENOMEM, name)
-    ids = driver.client(args.device_ids_array_ptr, "uint32_t", args.n_devices)
-    return memory, [driver.gpu(number, name) for number in ids]
+    with driver.client(args.device_ids_array_ptr, "uint32_t", args.n_devices) as ids:
+        return memory, [driver.gpu(number, name) for number in ids]
 
 
 @call(kfd.AMDKFD_IOC_AVAILABLE_MEMORY, "get_available_memory")
@@ -293,10 +308,12 @@ def _queue(driver, number: int, name: str) -> queues.Queue:
 def create_event(driver, args) -> None:
     if args.event_page_offset:
         memory = driver.object(args.event_page_offset, errno.EINVAL, "CREATE_EVENT")
-        driver.events.set_page(memory, driver.gpus[memory.gpu_id].table)
+        driver.events.set_page(memory)
     event = driver.events.create(args.event_type, bool(args.auto_reset))
     args.event_id = args.event_trigger_data = event.id
-    args.event_slot_index = event.id & 0xFFF if event.id < 0x1000 else 0
+    with_slot = args.event_type in WITH_SLOT
+    args.event_slot_index = event.id if with_slot else 0
+    args.event_page_offset = EVENTS_OFFSET if with_slot else 0
 
 
 @call(kfd.AMDKFD_IOC_DESTROY_EVENT, "destroy_event")
@@ -316,24 +333,23 @@ def reset_event(driver, args) -> None:
 
 @call(kfd.AMDKFD_IOC_WAIT_EVENTS, "wait_events")
 def wait_events(driver, args) -> None:
-    table = driver.client(args.events_ptr, "struct kfd_event_data", args.num_events)
-    numbers = [entry.event_id for entry in table]
-    ages = [entry.signal_event_data.last_event_age for entry in table]
-    driver.run()  # what a queue waited for may have happened since
-    try:
-        args.wait_result, ready = driver.events.wait(numbers, ages, bool(args.wait_for_all), args.timeout)
-    except KernelError:
-        args.wait_result = kfd.KFD_IOC_WAIT_RESULT_FAIL
-        raise
-    signaled = {event.id: event for event in ready}
-    for entry in table:
-        event = signaled.get(entry.event_id)
-        if event is not None:
-            _tell(entry, event)
+    with driver.client(args.events_ptr, "struct kfd_event_data", args.num_events, write=True) as table:
+        numbers = [entry.event_id for entry in table]
+        ages = [entry.signal_event_data.last_event_age for entry in table]
+        driver.run()  # what a queue waited for may have happened since
+        try:
+            args.wait_result, ready = driver.events.wait(numbers, ages, bool(args.wait_for_all), args.timeout)
+        except KernelError:
+            args.wait_result = kfd.KFD_IOC_WAIT_RESULT_FAIL
+            raise
+        signaled = {event.id: event for event in ready}
+        for entry, age in zip(table, ages, strict=True):
+            if entry.event_id in signaled:
+                _tell(entry, signaled[entry.event_id], age)
 
 
-def _tell(entry, event) -> None:
-    """Fill in what a client learns of a signalled event."""
+def _tell(entry, event, age: int) -> None:
+    """Fill in what a client learns of a signalled event. age: the one it knew; 0: it does not count them."""
     if event.type == kfd.KFD_IOC_EVENT_MEMORY:
         data = entry.memory_exception_data
         data.va, data.gpu_id, data.ErrorType = (
@@ -346,5 +362,5 @@ def _tell(entry, event) -> None:
         data.reset_cause, data.memory_lost, data.gpu_id = (
             event.data.get(key, 0) for key in ("reset_cause", "memory_lost", "gpu_id")
         )
-    else:
+    elif event.type == kfd.KFD_IOC_EVENT_SIGNAL and age:
         entry.signal_event_data.last_event_age = event.age

@@ -1,4 +1,5 @@
 """The cards that can be emulated, as the numbers that the kernel's topology reports of them."""
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 PAGE = 4096
@@ -13,6 +14,7 @@ class Card:
     an engine
     vgpr_per_cu     register file of a compute unit, for the save area of a queue
     waves_per_simd  waves that fit on a SIMD; large_bar: the host can map all of the video memory
+    runs_code       whether its instruction set is emulated; else a card has queues, but runs no kernel
     """
     name: str
     marketing: str
@@ -30,10 +32,16 @@ class Card:
     clock_mhz: int
     xccs: int = 1
     large_bar: bool = True
+    runs_code: bool = True
 
     @property
     def major(self) -> int:
         return self.version // 10000
+
+    @property
+    def host_vram(self) -> int:
+        """Bytes of video memory that the host can map; a small BAR has 256 MiB."""
+        return self.vram if self.large_bar else min(self.vram, 256 << 20)
 
     @property
     def compute_units(self) -> int:
@@ -56,8 +64,9 @@ class Card:
 
     @property
     def control_stack_size(self) -> int:
-        """ctl_stack_size of one XCC. Source: as `waves`."""
-        return _rounded(40 + self.waves * (12 if self.version >= 100100 else 8) + 8, PAGE)
+        """ctl_stack_size of one XCC; the hardware of gfx10 limits it. Source: as `waves`."""
+        size = _rounded(40 + self.waves * (12 if self.version >= 100100 else 8) + 8, PAGE)
+        return min(size, 0x7000) if self.major == 10 else size
 
     @property
     def save_area_size(self) -> int:
@@ -135,14 +144,39 @@ CARDS = {
 }
 
 
-def cards_named(text: str) -> list[Card]:
+# Cards that only foreign programs meet: runtimes that know none of the above list this one.
+PRESENTED = {
+    card.name: card
+    for card in (
+        Card(
+            "gfx1030",
+            "AMD Radeon RX 6900 XT",
+            100300,
+            0x73BF,
+            simd_count=160,
+            simd_per_cu=2,
+            engines=4,
+            arrays=2,
+            wave_size=32,
+            waves_per_simd=16,
+            vgpr_per_cu=0x40000,
+            vram=16 << 30,
+            sdma_engines=2,
+            clock_mhz=2250,
+            runs_code=False,
+        ),
+    )
+}
+
+
+def cards_named(text: str, known: Mapping[str, Card] = CARDS) -> list[Card]:
     """The cards of EMULATE: "1" is a gfx1100, else names separated by commas. ValueError for one that is not
     known.
     """
     names = ["gfx1100"] if text.strip() in ("1", "") else [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in CARDS:
+        if name not in known:
             raise ValueError(
-                f"EMULATE={text}: no card {name!r} can be emulated; there are {', '.join(CARDS)}"
+                f"EMULATE={text}: no card {name!r} can be emulated; there are {', '.join(known)}"
             )
-    return [CARDS[name] for name in names]
+    return [known[name] for name in names]

@@ -1,17 +1,17 @@
 """Memory objects and page tables of the emulated cards.
 
-A GPU address is the same address in this process: an object's pages, a memfd's, are mapped at the GPU address
-its owner chose, so that translated kernels, copies and the CPU see one memory. What a card may reach is
-decided by its page table alone.
+An object's pages, a memfd's, are mapped in this process, so that translated kernels, copies and the CPU see
+one memory; where they are is the business of the client process that owns the object (kernel/process.py).
+What a card may reach is decided by its page table alone.
 """
 import bisect
 import ctypes
 import mmap
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tiny.autogen import kfd_6_12 as kfd
-from tiny.hcq import io
 
 PAGE = mmap.PAGESIZE
 
@@ -27,9 +27,11 @@ class MemoryFault(Exception):
 
 @dataclass(eq=False, slots=True)
 class MemoryObject:
-    """What ALLOC_MEMORY_OF_GPU made. fd: of its pages, -1 for memory that the client owns (USERPTR).
+    """What ALLOC_MEMORY_OF_GPU made. address, size: for the card; host: where its first byte is in this
+    process, 0 while it is nowhere.
 
-    mapped: gpu_ids whose page table has it; used: queues that hold it.
+    fd, offset: the file that holds its pages and where in it; -1 for memory of the client that is reached in
+    place. mapped: gpu_ids whose page table has it; used: queues that hold it.
     """
     handle: int
     gpu_id: int
@@ -37,8 +39,22 @@ class MemoryObject:
     size: int
     flags: int
     fd: int
+    offset: int = 0
+    host: int = 0
     mapped: set[int] = field(default_factory=set)
     used: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of its pages: half of its addresses for a ring that is mapped twice, one after the other.
+
+        Source: amdgpu_amdkfd_gpuvm.c, amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu, Linux 6.12.
+        """
+        return self.size // 2 if self.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM else self.size
 
     @property
     def writable(self) -> bool:
@@ -69,8 +85,7 @@ class PageTable:
         place = bisect.bisect_left(self._starts, memory.address)
         before = self._objects[place - 1] if place else None
         after = self._objects[place] if place < len(self._objects) else None
-        if (before and before.address + before.size > memory.address) or (
-                after and after.address < memory.address + memory.size):
+        if (before and before.end > memory.address) or (after and after.address < memory.end):
             raise ValueError(f"{memory.size} bytes at {memory.address:#x} are mapped already")
         self._starts.insert(place, memory.address)
         self._objects.insert(place, memory)
@@ -88,76 +103,74 @@ class PageTable:
         if place < 0:
             return None
         memory = self._objects[place]
-        return memory if address < memory.address + memory.size else None
+        return memory if address < memory.end else None
 
-    def ranges(self) -> list[tuple[int, int, bool]]:
-        """(start, end, writable) of everything mapped, by address; neighbours are joined."""
-        joined: list[tuple[int, int, bool]] = []
+    def ranges(self) -> list[tuple[int, int, int, bool]]:
+        """(start, end, host address of the start, writable) of everything mapped, by address; neighbours are
+        joined.
+        """
+        joined: list[tuple[int, int, int, bool]] = []
         for memory in self._objects:
-            end = memory.address + memory.size
-            if joined and joined[-1][1] == memory.address and joined[-1][2] == memory.writable:
-                joined[-1] = (joined[-1][0], end, memory.writable)
+            start, end, host, writable = joined[-1] if joined else (0, -1, 0, False)
+            if (end, host + end - start, writable) == (memory.address, memory.host, memory.writable):
+                joined[-1] = start, memory.end, host, writable
             else:
-                joined.append((memory.address, end, memory.writable))
+                joined.append((memory.address, memory.end, memory.host, memory.writable))
         return joined
 
-    def check(self, address: int, size: int, write: bool) -> None:
-        """MemoryFault unless all bytes are mapped, and writable for a write."""
-        at = address
-        while at < address + size:
+    def pieces(self, address: int, size: int, write: bool) -> Iterator[tuple[int, int]]:
+        """(host address, bytes) of the parts that hold a range. MemoryFault unless all of it is mapped, and
+        writable for a write.
+        """
+        at, end = address, address + size
+        while at < end:
             memory = self.find(at)
             if memory is None:
                 raise MemoryFault(address, size, write, "not mapped")
             if write and not memory.writable:
                 raise MemoryFault(address, size, write, "mapped read-only")
-            at = memory.address + memory.size
+            until = min(end, memory.end)
+            yield memory.host + at - memory.address, until - at
+            at = until
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes, checked."""
-        self.check(address, size, False)
-        return ctypes.string_at(address, size)
+        return b"".join([ctypes.string_at(host, count) for host, count in self.pieces(address, size, False)])
 
     def write(self, address: int, data: bytes) -> None:
-        """Store bytes, checked."""
-        self.check(address, len(data), True)
-        ctypes.memmove(address, data, len(data))
+        """Store bytes, checked before the first is stored."""
+        at = 0
+        for host, count in list(self.pieces(address, len(data), True)):
+            ctypes.memmove(host, data[at:at + count], count)
+            at += count
 
     def read_u32(self, address: int) -> int:
         """An aligned dword; MemoryFault where the address is not aligned."""
-        return int.from_bytes(self._aligned(address, 4), "little")
+        return ctypes.c_uint32.from_address(self._word(address, 4, False)).value
 
     def read_u64(self, address: int) -> int:
         """An aligned quadword."""
-        return int.from_bytes(self._aligned(address, 8), "little")
+        return ctypes.c_uint64.from_address(self._word(address, 8, False)).value
 
     def write_u32(self, address: int, value: int) -> None:
         """Store an aligned dword, at once for whoever polls it."""
-        self._store(ctypes.c_uint32, address, value)
+        ctypes.c_uint32.from_address(self._word(address, 4, True)).value = value
 
     def write_u64(self, address: int, value: int) -> None:
         """Store an aligned quadword."""
-        self._store(ctypes.c_uint64, address, value)
+        ctypes.c_uint64.from_address(self._word(address, 8, True)).value = value
 
-    def _aligned(self, address: int, size: int) -> bytes:
+    def _word(self, address: int, size: int, write: bool) -> int:
+        """Where an aligned word is in this process; it cannot cross the end of an object."""
         if address % size:
-            raise MemoryFault(address, size, False, f"not aligned to {size} bytes")
-        return self.read(address, size)
-
-    def _store(self, kind, address: int, value: int) -> None:
-        size = ctypes.sizeof(kind)
-        if address % size:
-            raise MemoryFault(address, size, True, f"not aligned to {size} bytes")
-        self.check(address, size, True)
-        kind.from_address(address).value = value
+            raise MemoryFault(address, size, write, f"not aligned to {size} bytes")
+        return next(self.pieces(address, size, write))[0]
 
     def move(self, destination: int, source: int, size: int) -> None:
         """Copy bytes, as if all were read before any is written."""
-        self.check(source, size, False)
-        self.check(destination, size, True)
-        ctypes.memmove(destination, source, size)
-
-
-def place_pages(system: io.Provider, memory: MemoryObject) -> None:
-    """Put an object's pages at its GPU address, which its owner has reserved in this process or left free."""
-    if memory.fd >= 0:
-        system.mmap(memory.size, io.READ | io.WRITE, io.SHARED | io.FIXED, memory.fd, 0, memory.address)
+        sources = list(self.pieces(source, size, False))
+        targets = list(self.pieces(destination, size, True))
+        if len(sources) == len(targets) == 1:
+            ctypes.memmove(targets[0][0], sources[0][0], size)
+        elif size:
+            self.write(destination, self.read(source, size))

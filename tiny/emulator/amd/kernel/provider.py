@@ -5,6 +5,7 @@ Doorbells are stores to shared pages; the driver tells of each through `doorbell
 in the caller's thread, until every queue is idle or waits for something that has not happened. A foreign
 client that only stores is served by `run`, to be called again and again.
 """
+import contextlib
 import ctypes
 import errno
 import os
@@ -12,17 +13,18 @@ import threading
 
 from tiny.autogen import kfd_6_12 as kfd
 from tiny.emulator.amd.engines import EmulatorError, Engine, engine_for
-from tiny.emulator.amd.kernel import topology
-from tiny.emulator.amd.kernel.calls import CALLS
+from tiny.emulator.amd.kernel import render, topology
+from tiny.emulator.amd.kernel.calls import CALLS, GPUVM_BASE, GPUVM_LIMIT, SYSTEM_LIMIT, clock
 from tiny.emulator.amd.kernel.cards import Card, cards_named
 from tiny.emulator.amd.kernel.events import Events, KernelError
 from tiny.emulator.amd.kernel.memory import PAGE, MemoryFault, MemoryObject, PageTable, make_pages
+from tiny.emulator.amd.kernel.process import OwnProcess
 from tiny.emulator.amd.kernel.queues import DOORBELL_SLICE, Queue
 from tiny.hcq import io
 
 KFD_PATH = "/dev/kfd"
 TYPE_SHIFT, GPU_SHIFT = 62, 46                               # of mmap offsets, kfd_priv.h, KFD_MMAP_*
-MMIO_TYPE, DOORBELL_TYPE = 0, 3
+MMIO_TYPE, EVENTS_TYPE, DOORBELL_TYPE = 0, 2, 3
 IOCTL_MAGIC = ord("K")
 SLEEPING = {kfd.AMDKFD_IOC_WAIT_EVENTS & 0xFF}               # calls that others must not wait for
 ffi = kfd.ffi
@@ -40,6 +42,11 @@ class Doorbells:
         """Make one doorbell as if nobody had rung it."""
         ctypes.c_uint64.from_address(self.address + offset).value = (1 << 64) - 1
 
+    def close(self, system: io.Provider) -> None:
+        """The process has ended."""
+        system.munmap(self.address, DOORBELL_SLICE)
+        os.close(self.fd)
+
     def value(self, offset: int) -> int | None:
         """What was written last, None before the first time."""
         value = ctypes.c_uint64.from_address(self.address + offset).value
@@ -54,20 +61,30 @@ class Gpu:
         self.gpu_id = topology.gpu_id_of(number)
         self.table = PageTable()
         self.doorbells = Doorbells(system)
+        self.registers_fd = make_pages("mmio-remap", PAGE)   # the page that flushes the host data path
         self.vm_fd: int | None = None
         self.vram_used = 0
 
 
 class EmulatedRadeon(io.Provider):
-    """Answers for the cards; hands everything else on to `system`. One process, any number of threads."""
-    about = "emulated"
+    """Answers for the cards; hands everything else on to `system`. One process, any number of threads.
 
-    def __init__(self, cards: list[Card], system: io.Provider | None = None):
+    process: the client, this process if none is named.
+    """
+    about = "emulated"
+    clock = staticmethod(clock)
+    address_range = GPUVM_BASE, GPUVM_LIMIT
+    system_limit = SYSTEM_LIMIT
+
+    def __init__(self, cards: list[Card], system: io.Provider | None = None,
+                 process: OwnProcess | None = None):
         self.system = io.Provider() if system is None else system
+        self.process = OwnProcess(self.system) if process is None else process
         self.files = topology.files(cards)
         self.gpus = {gpu.gpu_id: gpu for gpu in (Gpu(n, card, self.system) for n, card in enumerate(cards))}
         self.render_gpus: dict[int, Gpu] = {}                # file descriptor of a render node -> card
         self.memory: dict[int, MemoryObject] = {}
+        self.user_addresses: dict[int, int] = {}             # handle -> the client's address of its pages
         self.queues: dict[int, Queue] = {}
         self.events = Events()
         self.runtime_enabled = False
@@ -109,7 +126,8 @@ class EmulatedRadeon(io.Provider):
     def ioctl(self, fd: int, request: int, argument: bytearray) -> None:
         if fd not in self._kfd_fds:
             if fd in self.render_gpus:
-                raise OSError(errno.EINVAL, f"render node: ioctl {request:#x} is not emulated")
+                render.call(self, self.render_gpus[fd], request, argument)
+                return
             self.system.ioctl(fd, request, argument)
             return
         if os.getpid() != self._owner:
@@ -132,25 +150,32 @@ class EmulatedRadeon(io.Provider):
 
     def mmap(self, size: int, protection: int = io.READ | io.WRITE, flags: int = io.PRIVATE | io.ANONYMOUS,
              fd: int = -1, offset: int = 0, address: int = 0) -> int:
-        shared = flags & ~io.PRIVATE | io.SHARED
-        if fd in self._kfd_fds:
-            return self._map_of_kfd(size, protection, shared, offset, address)
-        if fd in self.render_gpus:
-            memory = self._offsets.get(offset)
-            if memory is None or size > memory.size:
-                raise OSError(errno.EINVAL, f"mmap of {size} bytes at offset {offset:#x}: no memory object "
-                                            f"of this size")
-            return self.system.mmap(size, protection, shared, memory.fd, 0, address)
+        if fd in self._kfd_fds or fd in self.render_gpus:
+            shared = flags & ~(io.PRIVATE | io.ANONYMOUS) | io.SHARED
+            return self.system.mmap(size, protection, shared, *self.pages(fd, size, offset), address)
         return self.system.mmap(size, protection, flags, fd, offset, address)
 
-    def _map_of_kfd(self, size: int, protection: int, flags: int, offset: int, address: int) -> int:
+    def pages(self, fd: int, size: int, offset: int) -> tuple[int, int]:
+        """(file descriptor, offset) of what an mmap of a device file shows. OSError where nothing is."""
+        if fd in self._kfd_fds:
+            return self._pages_of_kfd(size, offset), 0
+        if fd not in self.render_gpus:
+            raise OSError(errno.EBADF, f"mmap: {fd} is no device file")
+        memory = self._offsets.get(offset)
+        if memory is None or size > memory.page_bytes:
+            raise OSError(errno.EINVAL, f"mmap of {size} bytes at offset {offset:#x}: no memory object "
+                                        f"of this size")
+        return memory.fd, memory.offset
+
+    def _pages_of_kfd(self, size: int, offset: int) -> int:
         kind, gpu_id = offset >> TYPE_SHIFT & 3, offset >> GPU_SHIFT & 0xFFFF
+        if kind == EVENTS_TYPE:
+            return self.events.map_page(size)
         gpu = self.gpu(gpu_id, "mmap of /dev/kfd")
         wanted = {DOORBELL_TYPE: DOORBELL_SLICE, MMIO_TYPE: PAGE}.get(kind)
         if size != wanted:
             raise OSError(errno.EINVAL, f"mmap of /dev/kfd: {size} bytes of type {kind}, it has {wanted}")
-        fd = gpu.doorbells.fd if kind == DOORBELL_TYPE else make_pages("mmio-remap", PAGE)
-        return self.system.mmap(size, protection, flags, fd, 0, address)
+        return gpu.doorbells.fd if kind == DOORBELL_TYPE else gpu.registers_fd
 
     # -- what the calls stand on -----------------------------------------------------------------------------
     def gpu(self, gpu_id: int, call: str) -> Gpu:
@@ -188,21 +213,45 @@ class EmulatedRadeon(io.Provider):
 
     def forget(self, memory: MemoryObject) -> None:
         """Free an object that no card maps."""
-        del self.memory[memory.handle]
+        del self.memory[memory.handle], self.user_addresses[memory.handle]
         self._offsets = {offset: held for offset, held in self._offsets.items() if held is not memory}
+        gpu = self.gpus[memory.gpu_id]
         if memory.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
-            self.gpus[memory.gpu_id].vram_used -= memory.size
+            gpu.vram_used -= memory.page_bytes
         elif memory.flags & (kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT | kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR):
-            self.system_used -= memory.size
-        if memory.fd >= 0 and memory.fd != self.gpus[memory.gpu_id].doorbells.fd:
+            self.system_used -= memory.page_bytes
+        self.process.remove(memory)
+        if memory.fd not in (-1, gpu.doorbells.fd, gpu.registers_fd):
             os.close(memory.fd)
 
-    @staticmethod
-    def client(address: int, kind: str, count: int):
-        """An array in the client's memory; EFAULT for a null pointer."""
+    @contextlib.contextmanager
+    def client(self, address: int, kind: str, count: int, write: bool = False):
+        """An array in the client's memory, as a copy, which goes back at the end of the block if `write`.
+        EFAULT for a null pointer.
+        """
         if not address and count:
             raise KernelError(errno.EFAULT, "a null pointer to an array")
-        return ffi.cast(f"{kind}[{count}]", ffi.cast(f"{kind} *", address))
+        table = ffi.new(f"{kind}[{count}]")
+        held = ffi.buffer(table)
+        held[:] = self.process.read(address, len(held))
+        yield table
+        if write:
+            self.process.write(address, bytes(held))
+
+    def release(self) -> None:
+        """The client process has ended: stop its queues, free what it held."""
+        self.events.close()
+        with self._lock:
+            for queue in list(self.queues.values()):
+                self.stop(queue)
+            self.queues.clear()
+            for memory in list(self.memory.values()):
+                self.forget(memory)
+            for gpu in self.gpus.values():
+                gpu.doorbells.close(self.system)
+                os.close(gpu.registers_fd)
+            for fd in (*self._kfd_fds, *self.render_gpus):
+                self.system.close(fd)
 
     # -- engines ---------------------------------------------------------------------------------------------
     def start(self, queue: Queue, gpu: Gpu) -> None:
@@ -221,16 +270,19 @@ class EmulatedRadeon(io.Provider):
         super().doorbell(ring, position)
         self.run()
 
-    def run(self) -> None:
-        """Let all engines work until each is idle or waits. EmulatorError for what the emulator does not
-        know.
+    def run(self) -> bool:
+        """Let all engines work until each is idle or waits; whether anything was done. EmulatorError for what
+        the emulator does not know.
         """
+        worked = False
         with self._lock:
             moved = True
             while moved:
                 moved = False
                 for queue in list(self.queues.values()):
                     moved |= not queue.dead and self._advance(queue)
+                worked |= moved
+        return worked
 
     def _advance(self, queue: Queue) -> bool:
         gpu = self.gpus[queue.gpu_id]

@@ -21,6 +21,7 @@ SDMA_TYPES = (
     kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI,
     kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID,
 )
+USER_BITS = 47                                               # of a process's addresses, access_ok on x86-64
 ENOTSUPP = 524  # the kernel's own number, include/linux/errno.h
 
 
@@ -55,8 +56,8 @@ def check_properties(args) -> None:
     if args.ring_size and args.ring_size & (args.ring_size - 1):
         raise KernelError(errno.EINVAL, f"CREATE_QUEUE: a ring of {args.ring_size} bytes is no power of two")
     for name in ("ring_base_address", "read_pointer_address", "write_pointer_address"):
-        if not getattr(args, name):
-            raise KernelError(errno.EFAULT, f"CREATE_QUEUE: {name} is 0")
+        if getattr(args, name) >> USER_BITS:
+            raise KernelError(errno.EFAULT, f"CREATE_QUEUE: {name} is an address of the kernel's")
 
 
 def check_count(kind: int, existing: list[int], card: Card) -> None:
@@ -84,13 +85,13 @@ def acquire_buffers(args, card: Card, table: PageTable) -> list[MemoryObject]:
     )
     if args.queue_type not in COMPUTE_TYPES:
         return found
-    if args.eop_buffer_size < PAGE or not args.eop_buffer_address:
-        raise KernelError(
-            errno.EINVAL, f"CREATE_QUEUE: an end-of-pipe buffer of {args.eop_buffer_size} bytes"
-        )
-    found.append(
-        _whole(table, args.eop_buffer_address, -(-args.eop_buffer_size // PAGE) * PAGE, "end-of-pipe buffer")
-    )
+    if args.eop_buffer_address:
+        if args.eop_buffer_size < PAGE:
+            raise KernelError(
+                errno.EINVAL, f"CREATE_QUEUE: an end-of-pipe buffer of {args.eop_buffer_size} bytes"
+            )
+        size = -(-args.eop_buffer_size // PAGE) * PAGE
+        found.append(_whole(table, args.eop_buffer_address, size, "end-of-pipe buffer"))
     if args.ctl_stack_size != card.control_stack_size:
         raise KernelError(
             errno.EINVAL,
@@ -109,9 +110,11 @@ def acquire_buffers(args, card: Card, table: PageTable) -> list[MemoryObject]:
 
 
 def _whole(table: PageTable, address: int, size: int, name: str) -> MemoryObject:
+    """The object whose mapping starts in this page and has this size; less than a page fits any."""
+    address, pages = address & ~(PAGE - 1), size // PAGE
     memory = table.find(address)
-    if memory is None or memory.address != address or memory.size != size:
-        held = "nothing" if memory is None else f"{memory.size} bytes at {memory.address:#x}"
+    if memory is None or memory.address != address or (pages and memory.page_bytes != pages * PAGE):
+        held = "nothing" if memory is None else f"{memory.page_bytes} bytes at {memory.address:#x}"
         raise KernelError(
             errno.EINVAL,
             f"CREATE_QUEUE: the {name} must be a mapping of its own, {size} bytes at "

@@ -5,17 +5,14 @@ Source: kfd_topology.c, node_show and its neighbours, Linux 6.12; keys and their
 from collections.abc import Sequence
 
 from tiny.autogen import kfd_6_12 as kfd
+from tiny.emulator.amd.kernel import pci
 from tiny.emulator.amd.kernel.cards import Card
 
 ROOTS = ("/sys/devices/virtual/kfd/kfd/topology", "/sys/class/kfd/kfd/topology")
-AMD_VENDOR = 0x1002
 FIRST_RENDER_MINOR = 128
 HEAP_SYSTEM, HEAP_PUBLIC, HEAP_PRIVATE = 0, 1, 2             # kfd_sysfs.h, HSA_MEM_HEAP_TYPE_*
 LINK_PCI = 2                                                 # kfd_sysfs.h, HSA_IOLINKTYPE_PCIEXPRESS
 SYSTEM_MEMORY = 64 << 30
-# hardware ids of the IP discovery table (amdgpu's ip_discovery in sysfs): graphics, copy engine, bus
-# interface
-GC, SDMA0, NBIF = 11, 42, 108
 DOORBELL_64_BIT = 2 << kfd.HSA_CAP_DOORBELL_TYPE_TOTALBITS_SHIFT
 
 
@@ -36,7 +33,7 @@ def files(cards: Sequence[Card]) -> dict[str, str]:
         tree |= _gpu_node(number, card, len(cards))
     found = {f"{root}/{path}": text for root in ROOTS for path, text in tree.items()}
     for number, card in enumerate(cards):
-        found |= _discovery(number, card)
+        found |= pci.files(number, card, f"/sys/class/drm/renderD{render_minor_of(number)}/device")
     return found
 
 
@@ -90,9 +87,9 @@ def _gpu_node(number: int, card: Card, gpus: int) -> dict[str, str]:
         "simd_per_cu": card.simd_per_cu,
         "max_slots_scratch_cu": 32,
         "gfx_target_version": card.version,
-        "vendor_id": AMD_VENDOR,
+        "vendor_id": pci.AMD_VENDOR,
         "device_id": card.device_id,
-        "location_id": (number + 3) << 8,
+        "location_id": pci.location_of(number),
         "drm_render_minor": render_minor_of(number),
         "num_sdma_engines": card.sdma_engines,
         "num_sdma_queues_per_engine": 8,
@@ -160,19 +157,3 @@ def _cache(level: int, kibibytes: int, processor: int) -> str:
         "type": kfd.HSA_CACHE_TYPE_DATA | kfd.HSA_CACHE_TYPE_HSACU,
     }
     return _lines(values) + "sibling_map 1,1,1,1\n"
-
-
-def _discovery(number: int, card: Card) -> dict[str, str]:
-    base = f"/sys/class/drm/renderD{render_minor_of(number)}/device/ip_discovery/die/0"
-    major, minor, stepping = card.version // 10000, card.version // 100 % 100, card.version % 100
-    blocks = {GC: (major, minor, stepping), SDMA0: ({11: 6, 12: 7}.get(major, 4), 0, 0), NBIF: (4, 3, 0)}
-    found = {}
-    for block, (first, second, third) in blocks.items():
-        folder = f"{base}/{block}/0"
-        found |= {
-            f"{folder}/major": f"{first}\n",
-            f"{folder}/minor": f"{second}\n",
-            f"{folder}/revision": f"{third}\n",
-            f"{folder}/base_addr": "0x00001260\n0x0000A000\n",
-        }
-    return found

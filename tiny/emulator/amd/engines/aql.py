@@ -7,11 +7,14 @@ from collections.abc import Iterator
 
 from tiny.emulator.amd.engines import dispatch
 from tiny.emulator.amd.engines.base import EmulatorError, Engine
+from tiny.emulator.amd.engines.pm4 import Pm4Engine
 from tiny.emulator.amd.execute import execute
 from tiny.emulator.amd.kernel.calls import clock
-from tiny.hcq.amd import aql
+from tiny.hcq.amd import aql, pm4
 
 PACKET_BYTES = 64
+READ_INDEX = 128                                             # read_dispatch_id in amd_queue_t
+PM4_FORMAT = 1                                               # of a vendor packet with an INDIRECT_BUFFER
 VALUE, MAILBOX, EVENT_ID, START, END = 8, 16, 24, 32, 40     # byte offsets in amd_signal_t, amd_hsa_signal.h
 MASK_64 = (1 << 64) - 1
 
@@ -20,6 +23,10 @@ class AqlEngine(Engine):
     """One HSA queue."""
     family = aql.Aql
     unit = PACKET_BYTES
+
+    def __init__(self, queue, gpu, events):
+        super().__init__(queue, gpu, events)
+        self._commands = Pm4Engine(queue, gpu, events)       # for PM4 inside of AQL
 
     def written(self) -> int:
         rung = self.gpu.doorbells.value(self.queue.doorbell)
@@ -41,8 +48,10 @@ class AqlEngine(Engine):
     def _execute(self, packet, where: int) -> Iterator[None]:
         if isinstance(packet, aql.KernelDispatch):
             place = f"{self}: dispatch at {where:#x}"
-            work = dispatch.from_aql(packet, self.card, self.table, place)
+            work = self._dispatch(packet, where, self.position, place)
             execute(work, self.card, self.table, lambda: self._following(place))
+        elif isinstance(packet, aql.VendorPm4):
+            yield from self._run_commands(packet, where)
         elif isinstance(packet, aql.BarrierAnd):
             while any(self._value(signal) for signal in _signals(packet)):
                 yield
@@ -58,7 +67,19 @@ class AqlEngine(Engine):
             where = self.queue.ring + position * PACKET_BYTES % self.queue.ring_size
             packet, _ = self.decode(self.table.read(where, PACKET_BYTES), 0, where)
             if isinstance(packet, aql.KernelDispatch):
-                yield dispatch.from_aql(packet, self.card, self.table, place)
+                yield self._dispatch(packet, where, position, place)
+
+    def _dispatch(self, packet, where: int, index: int, place: str) -> dispatch.Dispatch:
+        at = dispatch.AqlPlace(where, index, self.queue.read_pointer - READ_INDEX)
+        return dispatch.from_aql(packet, at, self.card, self.table, place)
+
+    def _run_commands(self, packet, where: int) -> Iterator[None]:
+        """The PM4 of a vendor packet: its dwords 1 to 4."""
+        command, _ = self._commands.decode(self.ring_bytes(PACKET_BYTES)[4:20], 0, where + 4)
+        if packet.format != PM4_FORMAT or not isinstance(command, pm4.IndirectBuffer):
+            raise EmulatorError(f"{self}: a vendor packet at {where:#x} of format {packet.format} with "
+                                f"{type(command).__name__} is not emulated")
+        yield from self._commands.execute(command, where + 4)
 
     def _value(self, signal: int) -> int:
         return self.table.read_u64(signal + VALUE)

@@ -96,7 +96,15 @@ def from_registers(values: Mapping[int, int], counts: tuple[int, int, int], init
     )
 
 
-def from_aql(packet, card: Card, table: PageTable, where: str) -> Dispatch:
+@dataclass(frozen=True, slots=True)
+class AqlPlace:
+    """Where a dispatch packet stands: its address, its index in the queue, and the queue's amd_queue_t."""
+    packet: int
+    index: int
+    queue: int
+
+
+def from_aql(packet, at: AqlPlace, card: Card, table: PageTable, where: str) -> Dispatch:
     """The dispatch of an AQL packet: resource words come from the kernel's descriptor."""
     raw = table.read(packet.kernel_object, descriptor.ffi.sizeof("struct kernel_descriptor_t"))
     kernel = descriptor.ffi.from_buffer("struct kernel_descriptor_t *", raw)
@@ -108,13 +116,12 @@ def from_aql(packet, card: Card, table: PageTable, where: str) -> Dispatch:
     wave_size = (
         32 if kernel.kernel_code_properties & descriptor.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32 else 64
     )
-    kernarg = packet.kernarg & 0xFFFFFFFF, packet.kernarg >> 32
     return Dispatch(
         code=packet.kernel_object + kernel.kernel_code_entry_byte_offset,
         rsrc1=kernel.compute_pgm_rsrc1,
         rsrc2=kernel.compute_pgm_rsrc2,
         rsrc3=kernel.compute_pgm_rsrc3,
-        user_data=(*kernarg, *[0] * 14),
+        user_data=_user_data(packet, at, kernel, table, where),
         groups=tuple(-(-count // size) for count, size in zip(grid, threads, strict=True)),
         threads=threads,
         grid=grid,
@@ -123,6 +130,36 @@ def from_aql(packet, card: Card, table: PageTable, where: str) -> Dispatch:
         scratch=packet.private_segment_bytes * wave_size,
         scratch_base=0,
     )
+
+
+def _user_data(packet, at: AqlPlace, kernel, table: PageTable, where: str) -> tuple[int, ...]:
+    """The SGPRs that the packet processor fills before a wave starts, in the order in which a kernel has
+    those it asks for. Source: LLVM, "User Guide for AMDGPU Backend", initial kernel execution state.
+    """
+    asked = kernel.kernel_code_properties
+    words: list[int] = []
+    for bit, values in (
+        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_PRIVATE_SEGMENT_BUFFER, None),
+        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_DISPATCH_PTR, _halves(at.packet)),
+        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_QUEUE_PTR, _halves(at.queue)),
+        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_KERNARG_SEGMENT_PTR, _halves(packet.kernarg)),
+        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_DISPATCH_ID, _halves(at.index)),
+        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_FLAT_SCRATCH_INIT, None),
+        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_PRIVATE_SEGMENT_SIZE, (packet.private_segment_bytes,)),
+    ):
+        if asked & bit and values is None:
+            raise EmulatorError(f"{where}: the kernel asks for scratch registers of older cards "
+                                f"(kernel_code_properties {asked:#x}), which are not emulated")
+        if asked & bit:
+            words += values
+    count = kernel.kernarg_preload & descriptor.KERNARG_PRELOAD_SPEC_LENGTH
+    first = kernel.kernarg_preload >> descriptor.KERNARG_PRELOAD_SPEC_OFFSET_SHIFT
+    words += [table.read_u32(packet.kernarg + 4 * (first + number)) for number in range(count)]
+    return (*words, *[0] * (16 - len(words)))
+
+
+def _halves(value: int) -> tuple[int, int]:
+    return value & 0xFFFFFFFF, value >> 32
 
 
 def _threads(file, word: int, axis: str, where: str) -> int:

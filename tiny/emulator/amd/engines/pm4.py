@@ -13,7 +13,7 @@ from tiny.emulator.amd.kernel.calls import clock
 from tiny.hcq.amd import pm4
 from tiny.hcq.layout import LayoutError, Packet
 
-FAMILIES = {9: pm4.Pm4Gfx9, 11: pm4.Pm4, 12: pm4.Pm4}
+FAMILIES = {9: pm4.Pm4Gfx9, 10: pm4.Pm4, 11: pm4.Pm4, 12: pm4.Pm4}
 LONGEST_PACKET = 4 * ((1 << 14) + 1)                         # bytes
 MASK_64 = (1 << 64) - 1
 KEPT_BUFFERS = 16                                            # decoded indirect buffers, a megabyte or so each

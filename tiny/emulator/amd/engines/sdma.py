@@ -6,7 +6,7 @@ from tiny.emulator.amd.engines.base import EmulatorError, Engine, compare
 from tiny.emulator.amd.kernel.calls import clock
 from tiny.hcq.amd import sdma
 
-FAMILIES = {9: sdma.SdmaGfx9, 11: sdma.Sdma, 12: sdma.SdmaGfx12}
+FAMILIES = {9: sdma.SdmaGfx9, 10: sdma.Sdma, 11: sdma.Sdma, 12: sdma.SdmaGfx12}
 INDIRECT_END = 8                                             # dwords: where an INDIRECT packet has to end
 ATOMIC_ADD_64 = 47  # MESA sid.h and the ISA documents: TC_OP_ATOMIC_ADD_RTN_64
 FOREVER = 0xFFF

@@ -176,12 +176,9 @@ class Indirect(Sdma, op=numbers.SDMA_OP_INDIRECT, sub_op=0, dwords=6):
     save_area = u64(4)
 
 
-class GcrReq(Sdma, op=numbers.SDMA_OP_GCR_REQ, sub_op=0, dwords=5):
-    """Write back and invalidate GPU caches in a range, 128-byte aligned; all 0 for everything.
-
-    The cache bits are those of PM4's ACQUIRE_MEM. Source: SDMA_PKT_GCR_REQ and SDMA_GCR_*;
-    sdma_v6_0_ring_emit_mem_sync.
-    """
+class _CacheRequest:
+    """The fields of both packets below. The cache bits are those of PM4's ACQUIRE_MEM."""
+    __slots__ = ()
     base = span(32 + 7, 41, unit=128)
     gli_inv = bits(2, 16, 2)
     gl1_range = bits(2, 18, 2)
@@ -200,6 +197,20 @@ class GcrReq(Sdma, op=numbers.SDMA_OP_GCR_REQ, sub_op=0, dwords=5):
     range_is_pa = bits(3, 2, 1)
     limit = span(3 * 32 + 7, 41, unit=128)
     vmid = bits(4, 24, 4)
+
+
+class GcrReq(Sdma, _CacheRequest, op=numbers.SDMA_OP_GCR_REQ, sub_op=0, dwords=5):
+    """Write back and invalidate GPU caches in a range, 128-byte aligned; all 0 for everything.
+
+    Source: SDMA_PKT_GCR_REQ and SDMA_GCR_*; sdma_v6_0_ring_emit_mem_sync.
+    """
+
+
+class UserGcrReq(Sdma, _CacheRequest, op=numbers.SDMA_OP_GCR_REQ, sub_op=1, dwords=5):
+    """The same, from a user's queue.
+
+    Source: seen in queues of ROCr 5.2.3 and 6.1.2, around a copy; no public header names sub_op 1.
+    """
 
 
 class SdmaGfx12(Sdma, key=("op", "sub_op")):

@@ -68,6 +68,8 @@ class SdmaEngine(Engine):
         self.events.interrupt(packet.interrupt_id)
 
     def poll(self, packet) -> Iterator[None]:
+        if not packet.memory and not packet.hdp_flush and packet.function == 0:
+            return  # true of any register: what ROCr writes for a flush of the host data path
         if not packet.memory or packet.hdp_flush:
             raise EmulatorError(f"{self}: POLL_REGMEM of a register is not emulated: {packet}")
         retries = 0
@@ -108,6 +110,7 @@ class SdmaEngine(Engine):
 _HANDLERS = {
     sdma.Nop: SdmaEngine.nop,
     sdma.GcrReq: SdmaEngine.nop,
+    sdma.UserGcrReq: SdmaEngine.nop,
     sdma.CopyLinear: SdmaEngine.copy,
     sdma.CopyLinearGfx12: SdmaEngine.copy,
     sdma.CopyLinearGfx9: SdmaEngine.copy,

@@ -70,6 +70,7 @@ class AqlEngine(Engine):
                 yield self._dispatch(packet, where, position, place)
 
     def _dispatch(self, packet, where: int, index: int, place: str) -> dispatch.Dispatch:
+        """What a packet at an address, the index-th of the queue, runs."""
         at = dispatch.AqlPlace(where, index, self.queue.read_pointer - READ_INDEX)
         return dispatch.from_aql(packet, at, self.card, self.table, place)
 

@@ -20,6 +20,7 @@ test-oracles: setup-oracle  ## compare with other libraries
 
 bench: setup-test     ## measure; nothing else should run meanwhile
 	@$(PYTHON) -m pytest tests/benchmarks/bench_*.py --benchmark-only -q -s
+	@$(PYTHON) -m tests.benchmarks.compare
 
 lint: setup-test
 	@$(PYTHON) -m ruff check .

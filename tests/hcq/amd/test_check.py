@@ -1,5 +1,6 @@
 """`hwcheck` on emulated cards, on one that is broken, and against files that it wrote on other cards."""
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,22 @@ def test_every_stage_goes_well_on_emulated_cards(kind):
         done, lines = stages(check.Bench(card))
         assert all(stage["ok"] for stage in done) and len(done) == len(lines) == len(check.STAGES)
         assert lines[0].startswith("ok    topology") and f"arch {card.card.arch}" in lines[0]
+
+
+def test_the_clock_is_right_on_a_busy_machine_and_wrong_is_wrong(amd, monkeypatch):
+    """The timestamp may be taken at any moment between the host's two looks at its own clock."""
+    pauses, submit = [0, 0.05, 0.05, 0], check.Bench.submit
+
+    def slow(bench, build):
+        time.sleep(pauses.pop(0))
+        submit(bench, build)
+        time.sleep(pauses.pop(0))
+    monkeypatch.setattr(check.Bench, "submit", slow)
+    assert check.clock(check.Bench(amd))["clock_mhz"] > 100
+    pauses.extend([0] * 4)
+    monkeypatch.setattr(amd, "clock_hz", 3 * amd.clock_hz)
+    with pytest.raises(check.CheckFailed, match="the card's clock runs at"):
+        check.clock(check.Bench(amd))
 
 
 def test_two_cards_copy_from_each_other(pair):

@@ -384,6 +384,23 @@ def test_user_memory_may_have_another_address_on_the_card(client):
     assert bytes(client.io.view(host, 12)) == bytes(8) + b"seen"
 
 
+def test_additions_of_several_threads_all_count(client):
+    address, rounds = client.mapped(PAGE), 20_000
+    table = client.io.gpus[client.gpu].table
+    table.write_u64(address + 8, 1 << 63)
+    add = lambda step: [table.add_u64(address + 8, step) for _ in range(rounds)]
+    threads = [threading.Thread(target=add, args=(step,)) for step in (1, -1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert table.read_u64(address + 8) == (1 << 63) + 5 * rounds
+    assert table.add_u64(address + 8, 1 << 63) == (1 << 63) + 5 * rounds
+    assert table.read_u64(address + 8) == 5 * rounds
+    with pytest.raises(MemoryFault, match="not aligned"):
+        table.add_u64(address + 4, 1)
+
+
 def test_a_range_over_several_objects_is_one_to_the_card(client):
     start = client.io.mmap(4 * PAGE, **RESERVE)
     for number in range(4):

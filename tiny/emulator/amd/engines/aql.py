@@ -16,7 +16,6 @@ PACKET_BYTES = 64
 READ_INDEX = 128                                             # read_dispatch_id in amd_queue_t
 PM4_FORMAT = 1                                               # of a vendor packet with an INDIRECT_BUFFER
 VALUE, MAILBOX, EVENT_ID, START, END = 8, 16, 24, 32, 40     # byte offsets in amd_signal_t, amd_hsa_signal.h
-MASK_64 = (1 << 64) - 1
 
 
 class AqlEngine(Engine):
@@ -91,7 +90,7 @@ class AqlEngine(Engine):
             return
         self.table.write_u64(signal + START, began)
         self.table.write_u64(signal + END, clock())
-        self.table.write_u64(signal + VALUE, self._value(signal) - 1 & MASK_64)
+        self.table.add_u64(signal + VALUE, -1)
         mailbox = self.table.read_u64(signal + MAILBOX)
         if mailbox:
             event = self.table.read_u32(signal + EVENT_ID)

@@ -89,8 +89,7 @@ class SdmaEngine(Engine):
     def atomic(self, packet) -> None:
         if packet.atomic != ATOMIC_ADD_64 or packet.loop:
             raise EmulatorError(f"{self}: ATOMIC with opcode {packet.atomic} is not emulated")
-        value = self.table.read_u64(packet.address) + packet.operand
-        self.table.write_u64(packet.address, value & (1 << 64) - 1)
+        self.table.add_u64(packet.address, packet.operand)
 
     def indirect(self, packet) -> Iterator[None]:
         data = self.table.read(packet.address, packet.size_dwords * 4)

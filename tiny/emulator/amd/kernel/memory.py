@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tiny.autogen import kfd_6_12 as kfd
+from tiny.emulator.amd.kernel import atomics
 
 PAGE = mmap.PAGESIZE
 
@@ -159,6 +160,10 @@ class PageTable:
     def write_u64(self, address: int, value: int) -> None:
         """Store an aligned quadword."""
         ctypes.c_uint64.from_address(self._word(address, 8, True)).value = value
+
+    def add_u64(self, address: int, value: int) -> int:
+        """Add to an aligned quadword, as one step for everybody; what was there before."""
+        return atomics.add_u64(self._word(address, 8, True), value)
 
     def _word(self, address: int, size: int, write: bool) -> int:
         """Where an aligned word is in this process; it cannot cross the end of an object."""

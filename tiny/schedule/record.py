@@ -1,31 +1,29 @@
 """A schedule as plain data, to be kept on disk and used in another process for the same kernel."""
-from tiny.ir import ops
 from tiny.ir.node import toposort
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import Loop, Pack, Schedule, ScheduleError, check, reduced_axes
 
 
 def to_data(kernel: Kernel, schedule: Schedule) -> dict:
-    """{"loops": [[axis number, step, kind]], "packs": [[load number, depth, layout]]}, fit for JSON."""
+    """{"loops": [[axis number, step, kind]], "packs": [[operand, depth, layout]]}, fit for
+    JSON. operand: its number among the nodes of the value, in topological order.
+    """
     axes = (*kernel.axes, *reduced_axes(kernel))
-    loads = _loads(kernel)
+    nodes = toposort(kernel.value)
     return {"loops": [[axes.index(loop.axis), loop.step, loop.kind] for loop in schedule.loops],
-            "packs": [[loads.index(pack.operand), pack.depth, list(pack.layout)] for pack in schedule.packs]}
+            "packs": [[nodes.index(pack.operand), pack.depth, list(pack.layout)] for pack in schedule.packs]}
 
 
 def from_data(kernel: Kernel, data: dict) -> Schedule:
     """The schedule that `to_data` wrote for an equal kernel. ScheduleError if it is none for this one."""
     axes = (*kernel.axes, *reduced_axes(kernel))
-    loads = _loads(kernel)
+    nodes = toposort(kernel.value)
     try:
         loops = tuple(Loop(axes[axis], step, kind) for axis, step, kind in data["loops"])
-        packs = tuple(Pack(loads[load], depth, tuple(layout)) for load, depth, layout in data["packs"])
+        packs = tuple(Pack(nodes[node], depth, tuple(layout)) for node, depth, layout in data["packs"])
         schedule = Schedule(loops, packs)
         check(kernel, schedule)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ScheduleError(f"a recorded schedule that does not fit the kernel: {error}") from None
     return schedule
 
-
-def _loads(kernel: Kernel) -> list:
-    return [node for node in toposort(kernel.value) if node.op is ops.LOAD]

@@ -9,6 +9,7 @@ from tiny.schedule.fuse import fuse, size_of
 from tiny.schedule.index import lower_assign, lower_kernel, lower_scatter
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.memory import Lifetime, assign_offsets
+from tiny.schedule.split import split_reductions
 from tiny.schedule.steps import ARENA, INPUT, OUTPUT, Place, Plan, Step, structure, unbound_argument
 
 SAME_ORDER = (ops.RESHAPE, ops.DETACH, ops.CONTIGUOUS)
@@ -297,4 +298,4 @@ def make_plan(roots: list[Node], order: list[Node], writable: dict[Node, bool], 
     """The plan of a graph. roots: distinct nodes that are not BUFFERs;
     order: toposort(*roots); writable: by BUFFER.
     """
-    return _Builder(roots, order, writable, max_inputs).build()
+    return _Builder(*split_reductions(roots, order), writable, max_inputs).build()

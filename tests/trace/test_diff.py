@@ -1,8 +1,10 @@
 """`tiny trace diff`: two runs are the same but for numbers that no run chooses, or it says where they differ."""
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.trace.test_record import added  # noqa: F401 - a fixture
-from tiny.trace import command
+from tiny.trace import command, diff
 
 # one record a line, however long
 # ruff: noqa: E501
@@ -113,3 +115,46 @@ def test_what_is_no_trace_is_told_in_one_line(tmp_path, capsys):
     assert "its first line is not `# tiny trace 1`; record one with TRACE=FILE" in capsys.readouterr().err
     assert command.main(["diff", str(tmp_path / "a"), str(tmp_path / "absent")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+# -- alignment -----------------------------------------------------------------------------------------------
+items = st.lists(st.sampled_from("abcdefgh"), max_size=60)
+
+
+@given(items, items)
+def test_an_alignment_covers_both_and_says_equal_of_equals(first, second):
+    a = b = 0
+    for start, end, other, other_end, equal in diff._aligned(first, second):
+        assert (start, other) == (a, b)
+        assert (first[start:end] == second[other:other_end]) or not equal
+        a, b = end, other_end
+    assert (a, b) == (len(first), len(second))
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=300), st.sets(st.integers(0, 299)))
+def test_what_was_taken_out_is_all_that_differs(first, taken):
+    """Whatever repeats: no more records are called different than were taken out."""
+    second = [item for place, item in enumerate(first) if place not in taken]
+    lost = sum(end - start for start, end, _, _, equal in diff._aligned(first, second) if not equal)
+    gained = sum(end - start for _, _, start, end, equal in diff._aligned(first, second) if not equal)
+    assert lost - gained == len(first) - len(second)
+    if len(set(first)) == len(first):
+        assert gained == 0
+
+
+def test_long_runs_are_aligned_in_time_that_grows_with_them():
+    """Most records of a long run are repetitions; the work is counted in comparisons, not in seconds."""
+    count = [0]
+
+    class Item(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            count[0] += 1
+            return str.__eq__(self, other)
+    first = [Item(f"repeated {place % 10}" if place % 5 else f"point {place}") for place in range(20_000)]
+    second = [item for place, item in enumerate(first) if place % 7]
+    different = [each for each in diff._aligned(first, second) if not each[4]]
+    assert sum(end - start for start, end, *_ in different) < 4000
+    assert count[0] < 60 * len(first)

@@ -3,13 +3,15 @@
 Records are aligned by their texts without names. Then names are followed through the aligned records: what is
 `map3` in one run must be one and the same thing in the other all along, whatever its number there is.
 """
+import bisect
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tiny.trace.names import Name, Record, numbered
 
-FEW = 2000                                                  # records; in more, frequent ones align nothing
+FEW = 400                                                   # records, for an algorithm that is not linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ def changes(first: Sequence[Record], second: Sequence[Record]) -> tuple[list[Cha
             found[-1] = Change(last.first, change.first_end, last.second, change.second_end)
         else:
             found.append(change)
-    for tag, a, a_end, b, b_end in _aligned([one.shape for one in first], [one.shape for one in second]):
-        if tag != "equal":
+    for a, a_end, b, b_end, equal in _aligned([one.shape for one in first], [one.shape for one in second]):
+        if not equal:
             add(Change(a, a_end, b, b_end))
             continue
         for one, other in zip(range(a, a_end), range(b, b_end), strict=True):
@@ -54,21 +56,62 @@ def _shown_as(second: Sequence[Record], back: dict[Name, Name], shown: dict[Name
             for name, text in numbered(list(second)).items()}
 
 
-def _aligned(first: list[tuple], second: list[tuple]) -> Iterator[tuple[str, int, int, int, int]]:
-    """As SequenceMatcher.get_opcodes, but linear in what both have in common at the beginning and the end."""
-    start, shorter = 0, min(len(first), len(second))
-    while start < shorter and first[start] == second[start]:
+def _aligned(first: list[tuple], second: list[tuple]) -> Iterator[tuple[int, int, int, int, bool]]:
+    """(start and end in the first, in the second, whether they are equal) of all of both, in order."""
+    a = b = 0
+    for i, j, size in [*_matches(first, 0, len(first), second, 0, len(second)), (len(first), len(second), 0)]:
+        if i > a or j > b:
+            yield a, i, b, j, False
+        if size:
+            yield i, i + size, j, j + size, True
+        a, b = i + size, j + size
+
+
+def _matches(first: list, a: int, a_end: int, second: list, b: int, b_end: int) -> Iterator[tuple]:
+    """(place in the first, in the second, length) of equal runs, in order, of first[a:a_end] and the other.
+
+    What stands once in each ties them together (the patience of Bram Cohen's diff), then what lies between is
+    done in the same way; where nothing does, few are compared by difflib, and many are taken as different.
+    """
+    start, shorter = 0, min(a_end - a, b_end - b)
+    while start < shorter and first[a + start] == second[b + start]:
         start += 1
     end = 0
-    while end < shorter - start and first[-1 - end] == second[-1 - end]:
+    while end < shorter - start and first[a_end - 1 - end] == second[b_end - 1 - end]:
         end += 1
     if start:
-        yield "equal", 0, start, 0, start
-    a, b = first[start:len(first) - end], second[start:len(second) - end]
-    for tag, *places in difflib.SequenceMatcher(None, a, b, autojunk=len(a) + len(b) > FEW).get_opcodes():
-        yield (tag, *(place + start for place in places))
+        yield a, b, start
+    i, j, i_end, j_end = a + start, b + start, a_end - end, b_end - end
+    anchors = _anchors(first[i:i_end], second[j:j_end])
+    if anchors:
+        ends = [(i + x, j + y) for x, y in anchors]
+        for x, y in [*ends, (i_end, j_end)]:
+            yield from _matches(first, i, x, second, j, y)
+            i, j = x, y
+    elif 0 < i_end - i + j_end - j <= FEW:
+        blocks = difflib.SequenceMatcher(None, first[i:i_end], second[j:j_end], autojunk=False)
+        yield from ((i + x, j + y, size) for x, y, size in blocks.get_matching_blocks() if size)
     if end:
-        yield "equal", len(first) - end, len(first), len(second) - end, len(second)
+        yield i_end, j_end, end
+
+
+def _anchors(first: list, second: list) -> list[tuple[int, int]]:
+    """Places of what stands once in each, as many as are in the same order in both."""
+    once = [{item: place for place, item in enumerate(some) if counts[item] == 1}
+            for some, counts in ((first, Counter(first)), (second, Counter(second)))]
+    pairs = [(place, once[1][item]) for item, place in once[0].items() if item in once[1]]
+    tails: list[int] = []                                   # of the best rising sequence of each length
+    numbers: list[int] = []
+    before: list[int] = []
+    for number, (_, place) in enumerate(pairs):
+        length = bisect.bisect_left(tails, place)
+        before.append(numbers[length - 1] if length else -1)
+        tails[length:length + 1], numbers[length:length + 1] = [place], [number]
+    found, number = [], numbers[-1] if numbers else -1
+    while number >= 0:
+        found.append(pairs[number])
+        number = before[number]
+    return found[::-1]
 
 
 def unified(first: Sequence[Record], second: Sequence[Record], context: int = 3) -> Iterator[str]:

@@ -54,7 +54,8 @@ def depth_checked(lane: list[dict]) -> int:
 
 @pytest.mark.parametrize("name", DEVICES)
 def test_a_program_has_its_kernels_on_the_queue_and_its_work_on_the_thread(name, tmp_path):
-    done = run(PROGRAM, tmp_path / "unused", TRACE="", PROFILE=str(tmp_path / "run.json"), **DEVICES[name])
+    done = run(PROGRAM, tmp_path / "unused", TRACE="", PROFILE=str(tmp_path / "run.json"),
+               CACHE=str(tmp_path / "empty"), **DEVICES[name])
     assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 4
     lanes = spans_of(tmp_path / "run.json")
     device = "CPU" if name == "CPU" else "AMD"

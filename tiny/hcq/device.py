@@ -31,7 +31,8 @@ class Device(abc.ABC):
     name       canonical: CPU, or CPU:1 for the second       target     what it can do
     io         the provider its system calls go through      allocator  its memory
     lost       why it cannot be used any more, else None
-    packets    the family of packets in its queues, for whoever reads them
+    packets    the family of packets in its queues, for whoever reads them; stream: their kind and graphics
+               generation, as events.Ringing names them
     timeline   how far it has come                   clock_hz   ticks of its timestamps a second
     detail     more about it, for people; facts: numbers that the driver tells of it, by their names
     """
@@ -45,6 +46,7 @@ class Device(abc.ABC):
     detail: str = ""
     facts: Mapping[str, int] = MappingProxyType({})
     packets: type[Packet] | None = None
+    stream: tuple[str, int] | None = None
 
     def allocate(self, nbytes: int) -> Buffer:
         """A buffer of `nbytes`, not cleared, aligned to 64 bytes. OutOfMemory if there is no room."""

@@ -132,6 +132,13 @@ class Template:
         """The commands, with the values submitted last; nothing where the device's are not declared."""
         return iter(()) if self.device.packets is None else self.device.packets.stream(self.image)
 
+    def streams(self) -> Iterator[tuple[str, str, int, bytes]]:
+        """(queue, kind, graphics generation, bytes) of each queue used, as events.Ringing names them;
+        nothing where the device's packets have no name there.
+        """
+        if self.device.stream is not None:
+            yield "compute", *self.device.stream, bytes(self.image)
+
     def fill(self, values: Sequence[int]) -> None:
         """Rewrite what changed since the last time; the caller holds the device's submission lock.
 

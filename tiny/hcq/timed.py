@@ -136,9 +136,18 @@ class TimedTemplate:
         """How many values `submit` needs."""
         return max(self.template.slot_count - 1, 0)
 
+    @property
+    def programs(self) -> list[Program]:
+        """Those that the commands name."""
+        return self.template.programs
+
     def packets(self):
         """The commands, with the values submitted last."""
         return self.template.packets()
+
+    def streams(self):
+        """See Template.streams."""
+        return self.template.streams()
 
     def submit(self, values: Sequence[int] = (), about: object = None) -> int:
         """See Template.submit. about: goes to the details of the commands."""

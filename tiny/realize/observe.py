@@ -7,18 +7,19 @@ import functools
 import importlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tiny import config
 from tiny.hcq import events
 from tiny.hcq.device import Device
-from tiny.hcq.queue import Recorder
+from tiny.hcq.queue import Recorder, Template
 from tiny.ir.integer import evaluate, substitute
 from tiny.ir.node import Node
 from tiny.lazy import Lazy
 
 # setting -> module with start(path)
 RECORDERS = {"trace": "tiny.trace.record", "profile": "tiny.trace.profile"}
+PACKETS = "tiny.trace.packets"
 timed = Lazy("tiny.hcq.timed")                              # only where PROFILE asks for times
 _lock = threading.Lock()
 _started: set[str] = set()
@@ -42,6 +43,24 @@ def start_recorders(kind: str) -> None:
 def forgo() -> None:
     """Record nothing in this process, whatever its environment says: it works for one that does."""
     _started.update(RECORDERS)
+
+
+def packet_lines(template: Template) -> Iterator[str]:
+    """The packets of a template as a trace has them, with the values submitted last: `compute 0x0 Nop()`.
+
+    For a device whose packets no trace knows, as they print.
+    """
+    streams = list(template.streams())
+    if not streams:
+        yield from map(str, template.packets())
+        return
+    packets = importlib.import_module(PACKETS)
+    names = {address: packets.Loaded(program.name, 0) for program in template.programs
+             for address in (program.address, getattr(program, "descriptor", 0))}
+    decoder = packets.Decoder(lambda address, size: None, names)
+    for queue, kind, gfx, data in streams:
+        for line in decoder.lines(kind, gfx, data):
+            yield f"{queue} {line}"
 
 
 # -- what profiles hear --------------------------------------------------------------------------------------

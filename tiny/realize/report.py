@@ -18,12 +18,14 @@ from tiny.ir.integer import evaluate, substitute
 from tiny.ir.node import Node
 from tiny.ir.text import print_graph
 from tiny.realize.counters import GlobalCounters
+from tiny.realize.observe import packet_lines
 from tiny.realize.prepare import instructions
 from tiny.realize.program import Compiled, object_code
 from tiny.schedule.steps import Plan
 from tiny.schedule.text import plan_text
 from tiny.toolchain.process import finish, start
 
+CODE_END = "s_code_end"                                     # padding behind AMD's code, LLVM's AMDGPU guide
 _seen_devices: set[str] = set()
 _seen_kernels: set[Compiled] = set()
 
@@ -96,14 +98,17 @@ def disassembly(code: bytes, name: str) -> str:
         file.flush()
         chosen = "--disassemble" if tool.endswith("/objdump") else "--disassemble-symbols"
         _, output = finish(start([tool, f"{chosen}={name}", "--no-show-raw-insn", file.name]))
-    return f"machine code of {name}:{output.partition('section .text')[2].lstrip(':')}"
+    lines = output.partition("section .text")[2].lstrip(":").splitlines()
+    while lines and (not lines[-1].strip() or CODE_END in lines[-1]):
+        lines.pop()
+    return "\n".join([f"machine code of {name}:", *lines[1:]])
 
 
 def submitted(template: Template) -> None:
     """The packets of a submission, with the values filled in."""
     if level() >= 7:
-        for packet in template.packets():
-            _say(f"packet {packet}")
+        for line in packet_lines(template):
+            _say(f"packet {line}")
 
 
 def ran(one: Compiled, seconds: float, values: dict[Node, int]) -> None:

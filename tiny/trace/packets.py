@@ -82,7 +82,9 @@ class Decoder:
         program = self.programs.get(address)
         if program is None:
             return ""
-        data = self.read(arguments, program.argument_bytes) or b""
+        data = self.read(arguments, program.argument_bytes) if program.argument_bytes else None
+        if data is None:
+            return f" kernel={program.name}"
         words = [int.from_bytes(data[start:start + ARGUMENT_BYTES], "little")
                  for start in range(0, len(data), ARGUMENT_BYTES)]
         return f" kernel={program.name} arguments=[{', '.join(map(hex, words))}]"

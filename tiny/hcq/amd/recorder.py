@@ -223,6 +223,12 @@ class AmdTemplate(Template):
         if self.copies is not None:
             yield from generation.copy_packets.stream(self.copies.image)
 
+    def streams(self) -> Iterator[tuple[str, str, int, bytes]]:
+        compute, copies, gfx = self.device.compute, self.device.copies, self.device.generation.gfx
+        yield compute.name, compute.packets, gfx, bytes(self.image[:self.commands_bytes])
+        if self.copies is not None:
+            yield copies.name, copies.packets, gfx, bytes(self.copies.image)
+
     def fill_all(self, values: Sequence[int], base: int) -> None:
         """Fill in the values, and addresses for an image at `base`; the caller holds the device's lock."""
         complete = [*values[:self.values_needed], base]

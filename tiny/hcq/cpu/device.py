@@ -31,6 +31,7 @@ WORKER_PREAMBLE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
 class CpuDevice(Device):
     """One ring, one timeline, worker threads for every core. See Device for the methods."""
     packets = Command
+    stream = "cpu", 0
 
     def __init__(self, number: int = 0):
         settings = config.current()
@@ -142,7 +143,7 @@ class CpuDevice(Device):
     def _tell(self, commands) -> None:
         """Tell who listens of commands that are about to be put."""
         at, end = self._engine.written % RING_BYTES, self._engine.written + len(commands)
-        events.emit(events.Ringing(self.name, "compute", "cpu", 0, at, bytes(commands), end))
+        events.emit(events.Ringing(self.name, "compute", *self.stream, at, bytes(commands), end))
 
     def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
         self.check_usable()

@@ -10,6 +10,7 @@ them, s_endpgm is added, and s[0:1] holds the address of the arguments.
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy as np
 from tiny import config
 from tiny.emulator.amd import bench
 from tiny.emulator.amd.formats import dumped, width
-from tiny.emulator.amd.isa import interpreter, run
+from tiny.emulator.amd.isa import run
+from tiny.emulator.amd.isa.checked import Checked
 from tiny.emulator.amd.isa.code_object import load
+from tiny.emulator.amd.isa.interpreter import Interpreter
 from tiny.emulator.amd.isa.memory import MemoryFault
-from tiny.emulator.amd.isa.state import ENDED, PC, POISON, SCC, Dispatch, EmulationError, Group
+from tiny.emulator.amd.isa.state import ENDED, PC, POISON, SCC, Dispatch, EmulationError, Group, iter_groups
 from tiny.emulator.amd.isa.text import disassemble, scalar_register
-from tiny.emulator.amd.stepping import iter_groups
 from tiny.hcq import device
 from tiny.hcq.errors import DeviceError
 from tiny.objfile import ObjectError
@@ -38,7 +40,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("file", help="assembly in LLVM's syntax, or a code object; - is standard input")
     bench.add_options(made)
     made.add_argument("--translate", action="store_true", help="run translated to C; registers are not shown")
-    made.add_argument("--checked", action="store_true", help="reading what was never written is an error")
+    made.add_argument("--checked", action="store_true",
+                      help="look for what a card would not report, as CHECK=1 does, and for every read of "
+                      "what was never written")
     made.add_argument("--trace", action="store_true", help="print every instruction of the first wave")
     return made
 
@@ -94,22 +98,28 @@ def _emulated(data: bytes, options: argparse.Namespace) -> None:
     if options.translate:
         run.run(dispatch)
     else:
-        _interpret(dispatch, options.trace)
+        checked = options.checked or config.current().check > 0
+        _interpret(dispatch, options.trace, Checked if checked else Interpreter)
 
 
-def _interpret(dispatch: Dispatch, trace: bool) -> None:
+def _interpret(dispatch: Dispatch, trace: bool, kind: type[Interpreter]) -> None:
     """Run the first workgroup with the registers of its first wave shown, then all others."""
+    end = time.monotonic() + config.current().timeout_ms / 1000
+
+    def late() -> bool:
+        return time.monotonic() > end
+
     for place in iter_groups(dispatch.groups):
         group = Group(dispatch, place)
-        stepper = interpreter.Interpreter(group)
+        stepper = kind(group)
         if place == (0, 0, 0) and trace:
             _traced(stepper)
-        stepper.run()
+        stepper.run(late)
         if place == (0, 0, 0):
             _print_registers(group)
 
 
-def _traced(stepper: interpreter.Interpreter) -> None:
+def _traced(stepper: Interpreter) -> None:
     """Step the first wave up to its end or a barrier, each instruction printed."""
     wave = stepper.group.waves[0]
     for _ in range(MOST_STEPS):

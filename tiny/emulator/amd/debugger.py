@@ -476,7 +476,7 @@ class KernelBreak:
         self.count += 1
         if self.count != self.turn:
             return False
-        run = Stepping(dispatch)
+        run = Stepping(dispatch, checked=config.current().check > 0)
         debugger = Debugger(run)
         self.console.attend(debugger)
         if debugger.left:
@@ -502,7 +502,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("file", help="assembly, a code object, or a Python program (.py)")
     bench.add_options(made)
     made.add_argument("--commands", metavar="FILE", help="commands, one a line; by default from the terminal")
-    made.add_argument("--checked", action="store_true", help="reading what was never written is an error")
+    made.add_argument("--checked", action="store_true",
+                      help="look for what a card would not report, as CHECK=1 does, and for every read of "
+                      "what was never written")
     made.epilog = "What stands behind -- are the arguments of the Python program."
     return made
 
@@ -517,7 +519,8 @@ def main(arguments: list[str]) -> int:
             return _debug_program(options, arguments[end + 1 :], console)
         data = Path(options.file).read_bytes()
         loaded = bench.Bench(bench.object_code(options.file, data, options), options)
-        run = Stepping(loaded.dispatch(options.checked), loaded.labels())
+        checked = options.checked or config.current().check > 0
+        run = Stepping(loaded.dispatch(options.checked), loaded.labels(), checked)
     except (OSError, ToolchainError, ObjectError, ValueError, EmulationError) as error:
         print(f"debug: {error}", file=sys.stderr)
         return 2

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tiny import config
 from tiny.emulator.amd.engines.base import EmulatorError
+from tiny.emulator.amd.engines.caches import WatchedTable
 from tiny.emulator.amd.engines.dispatch import Dispatch
 from tiny.emulator.amd.interception import intercept
 from tiny.emulator.amd.isa import run
@@ -21,6 +22,7 @@ from tiny.emulator.amd.isa.translate import extent
 from tiny.emulator.amd.kernel.cards import Card
 from tiny.emulator.amd.kernel.memory import MemoryFault, PageTable
 
+CHECKED_SECONDS = 1.0  # of a dispatch, that CHECK=1 spends in the interpreter
 MOST_CODE = 4 << 20  # bytes of a kernel; more is a runaway
 
 # (family, code address, resource words, wave size) -> the kernel that was found there last
@@ -39,8 +41,26 @@ class CardMemory:
         return self._ranges
 
 
-def _memory(table: PageTable) -> CardMemory:
+class WatchedMemory(CardMemory):
+    """The same in checked mode. coherent: whether accesses go past the caches; the interpreter sets it."""
+
+    def __init__(self, table: WatchedTable):
+        super().__init__(table)
+        self._table = table
+
+    @property
+    def coherent(self) -> bool:
+        return self._table.coherent
+
+    @coherent.setter
+    def coherent(self, value: bool) -> None:
+        self._table.coherent = value
+
+
+def _memory(table: PageTable | WatchedTable) -> CardMemory:
     """The card's memory, made anew only when its page table has changed."""
+    if isinstance(table, WatchedTable):
+        return WatchedMemory(table)
     known = _memories.get(table)
     if known is None or known[0] != table.generation:
         known = _memories[table] = table.generation, CardMemory(table)
@@ -67,10 +87,16 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
         )
         if intercept(work):
             return
+        threads = settings.threads or settings.core_count
+        if settings.check:
+            end = time.monotonic() + settings.timeout_ms / 1000
+            seconds = CHECKED_SECONDS if settings.check == 1 else None
+            run.run_checked(work, threads, lambda: time.monotonic() > end, seconds)
+            return
         if not run.translated(kernel):
             run.prepare([kernel, *_kernels_of(following(), card, table)])
         end = time.monotonic() + settings.timeout_ms / 1000
-        run.run(work, settings.threads or settings.core_count, lambda: time.monotonic() > end)
+        run.run(work, threads, lambda: time.monotonic() > end)
     except IsaFault as fault:
         raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault
     except (EmulationError, DecodeError, UnsupportedError) as error:

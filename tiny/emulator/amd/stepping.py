@@ -5,16 +5,25 @@ here prints; `debugger` is the part that people see.
 """
 
 import fnmatch
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from tiny.emulator.amd.isa.checked import Checked
 from tiny.emulator.amd.isa.decode import DecodeError
 from tiny.emulator.amd.isa.interpreter import Interpreter
 from tiny.emulator.amd.isa.memory import MemoryFault
-from tiny.emulator.amd.isa.state import AT_BARRIER, ENDED, RUNNING, Dispatch, EmulationError, Group, Wave
+from tiny.emulator.amd.isa.state import (
+    AT_BARRIER,
+    ENDED,
+    RUNNING,
+    Dispatch,
+    EmulationError,
+    Group,
+    Wave,
+    iter_groups,
+)
 from tiny.emulator.amd.isa.text import disassemble
 from tiny.emulator.amd.isa.translate import jump_targets
 
@@ -88,13 +97,14 @@ class Stepping:
     """A dispatch under way.
 
     group  the workgroup that runs now, at the end the last one      wave  the selected wave
-    over   whether all of it has ended
+    over   whether all of it has ended      checked  with what the interpreter of checked mode looks for
     executed  instructions of each wave of the group         symbols  name -> byte offset in the code
     failed  the error that ended it, if one did
     """
 
-    def __init__(self, dispatch: Dispatch, symbols: dict[str, int] | None = None):
+    def __init__(self, dispatch: Dispatch, symbols: dict[str, int] | None = None, checked: bool = False):
         self.dispatch, self.kernel = dispatch, dispatch.kernel
+        self._kind = Checked if checked else Interpreter
         self.symbols = dict(symbols or {self.kernel.name: self.kernel.entry})
         self.breakpoints: list[Breakpoint] = []
         self.watchpoints: list[Watchpoint] = []
@@ -110,7 +120,7 @@ class Stepping:
             self.over = True
             return
         self.group = Group(self.dispatch, place)
-        self._interpreter = Interpreter(self.group)
+        self._interpreter = self._kind(self.group)
         self.wave = self.group.waves[0]
         self.executed = [0] * len(self.group.waves)
         self._note_watched()
@@ -180,7 +190,7 @@ class Stepping:
             stop = self._one() or (self._broken() if number + 1 < count else None)
             if stop is not None:
                 return stop
-        return Stop("") if self._choose() else Stop(ENDED_TEXT, over=True)
+        return Stop("") if self._choose() else self._halted()
 
     def resume(self) -> Stop:
         """Run to the next place to stop at, or to the end."""
@@ -208,7 +218,7 @@ class Stepping:
         if self.failed is not None:
             return Stop("it cannot go on after the error", error=self.failed)
         if not self._choose():
-            return Stop(ENDED_TEXT, over=True)
+            return self._halted()
         wave = self.wave
         try:
             self._interpreter.step(wave)
@@ -220,9 +230,15 @@ class Stepping:
         hit = next(((each, change) for each, change in changes if change is not None), None)
         return Stop(f"watchpoint {hit[0].number}: {hit[0].text} changed") if hit else None
 
+    def _halted(self) -> Stop:
+        """Why no wave can run."""
+        if self.failed is not None:
+            return Stop(str(self.failed), error=self.failed)
+        return Stop(ENDED_TEXT, over=True)
+
     def _choose(self) -> bool:
-        """Select a wave that can run; False at the end of the dispatch."""
-        while not self.over:
+        """Select a wave that can run; False at the end of the dispatch, and after an error."""
+        while not self.over and self.failed is None:
             if self.wave.state == RUNNING:
                 return True
             waves = self.group.waves
@@ -238,13 +254,17 @@ class Stepping:
 
     def _release(self) -> None:
         """Let the workgroup go on behind its barrier, from its first wave that waits."""
-        self._interpreter.release()
+        try:
+            self._interpreter.release()
+        except EmulationError as error:
+            self.failed = error
+            return
         self.wave = next(wave for wave in self.group.waves if wave.state == RUNNING)
 
     def _broken(self) -> Stop | None:
         """The breakpoint in front of the instruction that comes next, if any."""
         if not self._choose():
-            return Stop(ENDED_TEXT, over=True)
+            return self._halted()
         for each in self.breakpoints:
             if each.matches(self, self.wave):
                 each.hits += 1
@@ -258,14 +278,6 @@ class Stepping:
             self.wave.v[register] = np.where(active, np.uint32(value), self.wave.v[register])
         else:
             self.wave.v[register, lane] = value
-
-
-def iter_groups(groups: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """The workgroups in the order they run."""
-    for z in range(groups[2]):
-        for y in range(groups[1]):
-            for x in range(groups[0]):
-                yield x, y, z
 
 
 STATES = {RUNNING: "running", AT_BARRIER: "at a barrier", ENDED: "ended"}

@@ -39,7 +39,9 @@ class AqlEngine(Engine):
                 break
             yield                                            # its header has not been written yet
         began = clock()
+        self.order(*["finish"] * packet.barrier, *["acquire"] * (packet.acquire >= aql.Scope.AGENT))
         yield from self._execute(packet, where)
+        self.order(*["write_back"] * (packet.release == aql.Scope.SYSTEM))
         self._complete(packet.completion_signal, began)
         self.table.write(where, aql.Invalid.fixed["type"].to_bytes(2, "little"))
         self.position += 1
@@ -48,7 +50,8 @@ class AqlEngine(Engine):
         if isinstance(packet, aql.KernelDispatch):
             place = f"{self}: dispatch at {where:#x}"
             work = self._dispatch(packet, where, self.position, place)
-            execute(work, self.card, self.table, lambda: self._following(place))
+            table = self.watched(self.kernel_name(work.code), is_kernel=True)
+            execute(work, self.card, table, lambda: self._following(place))
         elif isinstance(packet, aql.VendorPm4):
             yield from self._run_commands(packet, where)
         elif isinstance(packet, aql.BarrierAnd):

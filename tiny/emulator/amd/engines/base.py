@@ -1,12 +1,12 @@
 """What all engines have in common: a ring, its pointers, packets that may have to wait."""
 from collections.abc import Callable, Iterator
 
+from tiny import config
+from tiny.emulator.amd.engines.caches import StaleError, WatchedTable
+from tiny.emulator.amd.engines.errors import EmulatorError
 from tiny.emulator.amd.kernel.events import Events
+from tiny.emulator.amd.kernel.memory import PageTable
 from tiny.hcq.layout import LayoutError, Packet
-
-
-class EmulatorError(RuntimeError):
-    """Something the emulator does not know or the hardware would hang on: which engine, packet, address."""
 
 
 class Engine:
@@ -44,8 +44,11 @@ class Engine:
                         f"units of {self.unit})"
                     )
                 self._program = self.program()
-            for _ in self._program:                          # it waits
-                return moved
+            try:
+                for _ in self._program:                      # it waits
+                    return moved
+            except StaleError as error:
+                raise EmulatorError(f"{self}: {error}") from error
             self._program = None
             moved = True
             self.table.write_u64(self.queue.read_pointer, self.position)
@@ -67,6 +70,23 @@ class Engine:
             return self.family.decode_next(data, offset)
         except LayoutError as error:
             raise EmulatorError(f"{self}: at {where:#x}: {error}") from None
+
+    def watched(self, what: str, is_kernel: bool = False) -> PageTable | WatchedTable:
+        """The page table for one packet, called `what`; in checked mode with an eye on the caches."""
+        if not config.current().check:
+            return self.table
+        caches = self.gpu.caches
+        return WatchedTable(self.table, caches, caches.agent(str(self), what, is_kernel))
+
+    def order(self, *events: str) -> None:
+        """In checked mode, tell the model of the caches what this queue does for order: methods of Caches."""
+        if config.current().check:
+            for event in events:
+                getattr(self.gpu.caches, event)(str(self))
+
+    def kernel_name(self, code: int) -> str:
+        """What the kernel at an address is called."""
+        return f"kernel {self.table.names.get(code, f'at {code:#x}')}"
 
     def __str__(self) -> str:
         return f"{self.card.name} {type(self).__name__} of queue {self.queue.id}"

@@ -1,11 +1,12 @@
 """The compute command processor: PM4 packets. Pointers count dwords; packets may cross the end of the ring.
 
 A dispatch runs to its end at once, so waits for earlier work are over when they are read, and caches are
-always clean: what a missing flush would break on a card is not seen here.
+always clean. What a missing wait or flush would break on a card is looked for in checked mode, see `caches`.
 """
 import functools
 from collections.abc import Iterator
 
+from tiny.autogen import amd_gc_11_0_0 as gc
 from tiny.emulator.amd.engines import dispatch
 from tiny.emulator.amd.engines.base import EmulatorError, Engine, compare
 from tiny.emulator.amd.execute import execute
@@ -47,7 +48,7 @@ class Pm4Engine(Engine):
 
     # -- registers and work ----------------------------------------------------------------------------------
     def nop(self, packet, where: int) -> None:
-        """Nothing: padding, and cache operations where nothing is cached."""
+        """Nothing: padding, and the flush of the host's path to video memory."""
 
     def set_registers(self, packet, where: int) -> None:
         for number, value in enumerate(packet.values):
@@ -57,17 +58,15 @@ class Pm4Engine(Engine):
         self._start((packet.groups_x, packet.groups_y, packet.groups_z), packet.initiator, where)
 
     def dispatch_indirect(self, packet, where: int) -> None:
-        counts = tuple(self.table.read_u32(packet.address + 4 * n) for n in range(3))
+        table = self.watched("DISPATCH_INDIRECT")
+        counts = tuple(table.read_u32(packet.address + 4 * n) for n in range(3))
         self._start(counts, packet.initiator, where)
 
     def _start(self, counts: tuple[int, int, int], initiator: int, where: int) -> None:
         place = f"{self}: dispatch at {where:#x}"
-        execute(
-            dispatch.from_registers(self.registers, counts, initiator, self.card, place),
-            self.card,
-            self.table,
-            lambda: self._following(place),
-        )
+        found = dispatch.from_registers(self.registers, counts, initiator, self.card, place)
+        table = self.watched(self.kernel_name(found.code), is_kernel=True)
+        execute(found, self.card, table, lambda: self._following(place))
 
     def _following(self, place: str) -> Iterator[dispatch.Dispatch]:
         """The dispatches behind this one in its buffer, as far as the packets alone tell."""
@@ -115,12 +114,14 @@ class Pm4Engine(Engine):
     def write_data(self, packet, where: int) -> None:
         if packet.to not in (pm4.WriteTo.MEMORY, pm4.WriteTo.MEMORY_SYNC, pm4.WriteTo.L2):
             raise EmulatorError(f"{self}: WRITE_DATA at {where:#x} to {packet.to!r} is not emulated")
+        table = self.watched("WRITE_DATA")
         for number, value in enumerate(packet.values):
-            self.table.write_u32(packet.address + (0 if packet.one_address else 4 * number), value)
+            table.write_u32(packet.address + (0 if packet.one_address else 4 * number), value)
 
     def copy_data(self, packet, where: int) -> None:
+        table = self.watched("COPY_DATA")
         sources = {pm4.CopyFrom.TIMESTAMP: clock, pm4.CopyFrom.IMMEDIATE: lambda: packet.source}
-        read = self.table.read_u64 if packet.wide else self.table.read_u32
+        read = table.read_u64 if packet.wide else table.read_u32
         memory = (pm4.CopyFrom.MEMORY, pm4.CopyFrom.L2)
         if packet.from_ not in (*sources, *memory) or packet.to not in (
             pm4.CopyTo.MEMORY,
@@ -132,9 +133,9 @@ class Pm4Engine(Engine):
             )
         value = read(packet.source) if packet.from_ in memory else sources[packet.from_]()
         if packet.wide:
-            self.table.write_u64(packet.destination, value & MASK_64)
+            table.write_u64(packet.destination, value & MASK_64)
         else:
-            self.table.write_u32(packet.destination, value & 0xFFFFFFFF)
+            table.write_u32(packet.destination, value & 0xFFFFFFFF)
 
     def dma_data(self, packet, where: int) -> None:
         addresses = packet.to in (pm4.DmaTo.ADDRESS, pm4.DmaTo.L2) and packet.from_ is not pm4.DmaFrom.GDS
@@ -146,13 +147,14 @@ class Pm4Engine(Engine):
         )
         if not addresses or not plain:
             raise EmulatorError(f"{self}: DMA_DATA at {where:#x} of this form is not emulated: {packet}")
+        table = self.watched("DMA_DATA")
         if packet.from_ is pm4.DmaFrom.DATA:
             pattern = (packet.source & 0xFFFFFFFF).to_bytes(4, "little")
-            self.table.write(
+            table.write(
                 packet.destination, (pattern * -(-packet.size_bytes_ // 4))[: packet.size_bytes_]
             )
         else:
-            self.table.move(packet.destination, packet.source, packet.size_bytes_)
+            table.move(packet.destination, packet.source, packet.size_bytes_)
 
     # -- order and events ------------------------------------------------------------------------------------
     def wait(self, packet, where: int) -> Iterator[None]:
@@ -167,8 +169,23 @@ class Pm4Engine(Engine):
             packet.function, read(packet.address) & packet.mask, packet.reference & packet.mask
         ):
             yield
+        self.order("waited")
+
+    def event(self, packet, where: int) -> None:
+        if packet.event_type == gc.CS_PARTIAL_FLUSH:
+            self.order("finish")
+
+    def acquire(self, packet, where: int) -> None:
+        old = isinstance(packet, pm4.AcquireMemGfx9)
+        if packet.tcl1 and packet.sh_kcache if old else packet.glv_inv and packet.glk_inv:
+            self.order("acquire")
+        if packet.tc_wb if old else packet.gl2_wb:
+            self.order("write_back")
 
     def release(self, packet, where: int) -> None:
+        self.order("signal")
+        if packet.tc_wb if isinstance(packet, pm4.ReleaseMemGfx9) else packet.gl2_wb:
+            self.order("write_back")
         if packet.data_sel is pm4.DataSel.U32:
             self.table.write_u32(packet.address, packet.value & 0xFFFFFFFF)
         elif packet.data_sel is not pm4.DataSel.NONE:
@@ -197,9 +214,9 @@ def _decoded(family: type[Packet], data: bytes) -> dict[int, tuple[Packet, int]]
 _HANDLERS = {
     pm4.Nop: Pm4Engine.nop,
     pm4.Filler: Pm4Engine.nop,
-    pm4.AcquireMem: Pm4Engine.nop,
-    pm4.AcquireMemGfx9: Pm4Engine.nop,
-    pm4.EventWrite: Pm4Engine.nop,
+    pm4.AcquireMem: Pm4Engine.acquire,
+    pm4.AcquireMemGfx9: Pm4Engine.acquire,
+    pm4.EventWrite: Pm4Engine.event,
     pm4.HdpFlush: Pm4Engine.nop,
     pm4.SetShReg: Pm4Engine.set_registers,
     pm4.SetShRegIndex: Pm4Engine.set_registers,

@@ -48,18 +48,19 @@ class SdmaEngine(Engine):
         """Nothing."""
 
     def copy(self, packet) -> None:
-        self.table.move(packet.destination, packet.source, packet.nbytes)
+        self.watched("copy").move(packet.destination, packet.source, packet.nbytes)
 
     def write(self, packet) -> None:
         self._aligned(packet, packet.destination, 4)
-        self.table.write(packet.destination, b"".join(value.to_bytes(4, "little") for value in packet.values))
+        data = b"".join(value.to_bytes(4, "little") for value in packet.values)
+        self.watched("WRITE").write(packet.destination, data)
 
     def fill(self, packet) -> None:
         width = 1 << int(packet.fill_size)
         if packet.nbytes % width:
             raise EmulatorError(f"{self}: CONSTANT_FILL of {packet.nbytes} bytes in units of {width}")
         pattern = (packet.value & (1 << 8 * width) - 1).to_bytes(width, "little")
-        self.table.write(packet.destination, pattern * (packet.nbytes // width))
+        self.watched("CONSTANT_FILL").write(packet.destination, pattern * (packet.nbytes // width))
 
     def fence(self, packet) -> None:
         self.table.write_u32(packet.address, packet.value)

@@ -55,6 +55,11 @@ def evaluate(values: list[Value], leaf: Callable) -> list[np.ndarray]:
         return [compute(value) for value in values]
 
 
+def compute_one(value: Value, arrays: list[np.ndarray]) -> np.ndarray:
+    """One operation, no leaf, on its operands' arrays."""
+    return _OPERATIONS[value.op](value, *arrays)
+
+
 def _cast(value: Value, operand: np.ndarray) -> np.ndarray:
     source, target = value.args[0].kind, value.kind
     if not is_float(source) or is_float(target):

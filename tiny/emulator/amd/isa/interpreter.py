@@ -3,6 +3,7 @@
 It is slow and simple, made for a debugger and as the reference that translated kernels are compared with.
 """
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -34,10 +35,12 @@ from tiny.emulator.amd.isa.state import (
     Group,
     UninitialisedError,
     Wave,
+    iter_groups,
 )
 
 MODE_REGISTER = 1
 WORKGROUP_BARRIER = 193
+STEPS_BETWEEN = 1024  # questions whether to stop
 
 
 class Interpreter:
@@ -74,13 +77,19 @@ class Interpreter:
         except (UnsupportedError, ValueError, LookupError, ArithmeticError) as error:
             raise wave.error(error) from error
 
-    def run(self) -> None:
-        """Run the workgroup to its end."""
+    def run(self, cancelled: Callable[[], bool] | None = None) -> None:
+        """Run the workgroup to its end. cancelled: asked now and then; True stops it with an
+        EmulationError.
+        """
         waves = self.group.waves
+        steps = 0
         while any(wave.state != ENDED for wave in waves):
             for wave in waves:
                 while wave.state == RUNNING:
                     self.step(wave)
+                    steps += 1
+                    if not steps % STEPS_BETWEEN and cancelled is not None and cancelled():
+                        raise wave.error("stopped: it was told to")
             self.release()
 
     def release(self) -> None:
@@ -98,9 +107,12 @@ class Interpreter:
         return found
 
     def _registers(self, wave: Wave, instruction: Instruction) -> None:
+        apply_stores(wave, self.stores_of(wave, instruction))
+
+    def stores_of(self, wave: Wave, instruction: Instruction) -> list[Store]:
+        """What an instruction does to registers, in the wave's mode."""
         mode = Mode.from_bits(int(wave.memory[MODE]))
-        stores = self._cached(wave, lambda: lower(instruction, mode, wave.lanes))
-        apply_stores(wave, stores)
+        return self._cached(wave, lambda: lower(instruction, mode, wave.lanes))
 
     def _values(self, wave: Wave, values: list[Value]) -> list[np.ndarray]:
         return evaluate(values, leaf_reader(wave))
@@ -452,9 +464,7 @@ def changed_mode(mode: int, instruction: Instruction) -> int:
     return mode & 0xF0 | value if instruction.name == "s_round_mode" else mode & 0x0F | value << 4
 
 
-def run(dispatch: Dispatch) -> None:
-    """Run a whole dispatch, workgroup after workgroup."""
-    for z in range(dispatch.groups[2]):
-        for y in range(dispatch.groups[1]):
-            for x in range(dispatch.groups[0]):
-                Interpreter(Group(dispatch, (x, y, z))).run()
+def run(dispatch: Dispatch, cancelled: Callable[[], bool] | None = None, first: int = 0) -> None:
+    """Run the workgroups of a dispatch from number `first` on. See Interpreter.run for `cancelled`."""
+    for place in itertools.islice(iter_groups(dispatch.groups), first, None):
+        Interpreter(Group(dispatch, place)).run(cancelled)

@@ -5,16 +5,17 @@ answer.
 import ctypes
 import functools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from tiny import config
-from tiny.emulator.amd.isa import interpreter
+from tiny.emulator.amd.isa import checked, interpreter
 from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.memory import MemoryFault, Range
-from tiny.emulator.amd.isa.state import Dispatch, Group, Kernel, Wave, WaveHeader
+from tiny.emulator.amd.isa.state import SCRATCH, Dispatch, Group, Kernel, Wave, WaveHeader, iter_groups
 from tiny.emulator.amd.isa.translate import translate
 from tiny.hcq import io
 from tiny.hcq.cpu import host
@@ -139,17 +140,54 @@ def program_of(kernel: Kernel) -> Program | None:
     return _programs[key]
 
 
-def run(dispatch: Dispatch, threads: int = 1, cancelled: Callable[[], bool] | None = None) -> None:
-    """Execute every workgroup. Raises MemoryFault or EmulationError, which name kernel, wave, place and
-    instruction. cancelled: asked now and then by a kernel with loops; True stops it with an EmulationError.
+def run_checked(
+    dispatch: Dispatch, threads: int, cancelled: Callable[[], bool] | None, seconds: float | None
+) -> None:
+    """As `run`, with what `checked` looks for; after so many seconds what is left runs translated."""
+    end = None if seconds is None else time.monotonic() + seconds
+
+    def late() -> bool:
+        return end is not None and time.monotonic() > end
+
+    for number, place in enumerate(iter_groups(dispatch.groups)):
+        group = Group(dispatch, place)
+        if not checked.Checked(group).run_for(late, cancelled):
+            _finish(group, number, cancelled)
+        if late():
+            return run(dispatch, threads, cancelled, number + 1)
+    return None
+
+
+def _finish(group: Group, number: int, cancelled: Callable[[], bool] | None) -> None:
+    """Run a workgroup that the interpreter has left on to its end, translated where that can be done."""
+    dispatch = group.dispatch
+    program = program_of(dispatch.kernel)
+    if program is None:
+        return interpreter.Interpreter(group).run(cancelled)
+    part = Part(dispatch, program, _rows(dispatch.memory.ranges()), number, number + 1, cancelled)
+    part.adopt(group)
+    part.run()
+    if part.error is not None:
+        raise part.error
+    return None
+
+
+def run(
+    dispatch: Dispatch, threads: int = 1, cancelled: Callable[[], bool] | None = None, first: int = 0
+) -> None:
+    """Execute workgroups, from number `first` on. Raises MemoryFault or EmulationError, which name kernel,
+    wave, place and instruction. cancelled: asked now and then by a kernel with loops; True stops it with an
+    EmulationError.
     """
     program = None if dispatch.checked else program_of(dispatch.kernel)
     if program is None:
-        return interpreter.run(dispatch)
-    total = dispatch.groups[0] * dispatch.groups[1] * dispatch.groups[2]
+        return interpreter.run(dispatch, cancelled, first)
+    total = dispatch.groups[0] * dispatch.groups[1] * dispatch.groups[2] - first
+    if total < 1:
+        return None
     threads = max(1, min(threads, total))
     rows = _rows(dispatch.memory.ranges())
-    ends = [total * n // threads for n in range(threads + 1)]
+    ends = [first + total * n // threads for n in range(threads + 1)]
     parts = [Part(dispatch, program, rows, *pair, cancelled) for pair in zip(ends, ends[1:], strict=False)]
     workers = [_pool().submit(part.run) for part in parts[1:]]
     parts[0].run()
@@ -238,6 +276,19 @@ class Part:
         words = np.zeros(Run.dwords, dtype=np.uint32)
         Run.encode(words.data.cast("B"), 0, **fields)
         return words
+
+    def adopt(self, group: Group) -> None:
+        """Take over a workgroup that the interpreter has begun, each wave at the start of a block."""
+        lanes, size = self.dispatch.kernel.wave_size, self.dispatch.kernel.scratch_bytes
+        for wave in group.waves:
+            start, first = wave.number * self._wave_dwords, wave.number * lanes * size
+            memory = self._waves[start : start + self._wave_dwords]
+            memory[:] = wave.memory
+            scratch = self._scratch[first : first + lanes * size]
+            scratch[:] = wave.scratch.reshape(-1)
+            memory[SCRATCH : SCRATCH + 2].view(np.uint64)[0] = self._scratch.ctypes.data + first
+        self._lds[: len(group.lds)] = group.lds
+        self._run[[Run.started.dword, Run.wave_count.dword]] = 1, len(group.waves)
 
     def run(self) -> None:
         """Until all is done or an error is found, which is kept for the caller's thread."""

@@ -6,6 +6,7 @@ so that the interpreter and a translated kernel can take over from one another.
 
 import functools
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -299,3 +300,11 @@ class Group:
         size_x, size_y, size_z = dispatch.size_of(group)
         waves = -(-size_x * size_y * size_z // dispatch.kernel.wave_size)
         self.waves = [Wave(dispatch, group, number) for number in range(waves)]
+
+
+def iter_groups(groups: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """The workgroups in the order they run."""
+    for z in range(groups[2]):
+        for y in range(groups[1]):
+            for x in range(groups[0]):
+                yield x, y, z

@@ -13,6 +13,7 @@ import threading
 
 from tiny.autogen import kfd_6_12 as kfd
 from tiny.emulator.amd.engines import EmulatorError, Engine, engine_for
+from tiny.emulator.amd.engines.caches import Caches
 from tiny.emulator.amd.kernel import render, topology
 from tiny.emulator.amd.kernel.calls import CALLS, GPUVM_BASE, GPUVM_LIMIT, SYSTEM_LIMIT, clock
 from tiny.emulator.amd.kernel.cards import Card, cards_named
@@ -60,6 +61,7 @@ class Gpu:
         self.number, self.card = number, card
         self.gpu_id = topology.gpu_id_of(number)
         self.table = PageTable()
+        self.caches = Caches()
         self.doorbells = Doorbells(system)
         self.registers_fd = make_pages("mmio-remap", PAGE)   # the page that flushes the host data path
         self.vm_fd: int | None = None

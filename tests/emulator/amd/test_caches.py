@@ -74,7 +74,7 @@ def test_no_invalidation_between_kernels(kind, monkeypatch):
     with opened(EmulatedRadeon([KINDS[kind]])) as device:
         only_at_the_start(device, monkeypatch)
         broken(device, False, "twice, workgroup (0, 0, 0), wave 0", "global_load", "kernel twice reads 0x",
-               "which kernel twice of", "Pm4Engine of queue 0 wrote: no ACQUIRE_MEM that empties the vector")
+               "which kernel twice of", "queue 0 wrote: no ACQUIRE_MEM that empties the vector")
 
 
 @pytest.mark.parametrize("kind", PM4_KINDS)
@@ -100,7 +100,7 @@ def test_no_invalidation_behind_a_copy(kind, monkeypatch):
         self._place(pm4.WaitRegMem, pm4.WaitRegMem.address, address=address, reference=value)
     monkeypatch.setattr(pm4_recorder.Pm4Recorder, "_await", wait_only)
     with opened(EmulatedRadeon([KINDS[kind]])) as device:
-        broken(device, True, "which copy of", "SdmaEngine of queue 1 wrote: no ACQUIRE_MEM that empties")
+        broken(device, True, "which copy of queue 1 wrote: no ACQUIRE_MEM that empties")
 
 
 def test_aql_packets_without_fences(monkeypatch):
@@ -109,7 +109,7 @@ def test_aql_packets_without_fences(monkeypatch):
         self.emit(kind, barrier=1, acquire=aql.Scope.NONE, release=aql.Scope.NONE, **values)
     monkeypatch.setattr(aql_recorder.AqlRecorder, "_packet", packet)
     with opened(EmulatedRadeon([KINDS["gfx942"]])) as device:
-        broken(device, False, "AqlEngine of queue 0 wrote: no ACQUIRE_MEM that empties")
+        broken(device, False, "queue 0 wrote: no ACQUIRE_MEM that empties")
     with opened(EmulatedRadeon([KINDS["gfx942"]])) as device:
         broken(device, True, "copy reads", "with write-back of the L2")
 

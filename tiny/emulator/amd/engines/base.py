@@ -76,13 +76,13 @@ class Engine:
         if not config.current().check:
             return self.table
         caches = self.gpu.caches
-        return WatchedTable(self.table, caches, caches.agent(str(self), what, is_kernel))
+        return WatchedTable(self.table, caches, caches.agent(f"queue {self.queue.id}", what, is_kernel))
 
     def order(self, *events: str) -> None:
         """In checked mode, tell the model of the caches what this queue does for order: methods of Caches."""
         if config.current().check:
             for event in events:
-                getattr(self.gpu.caches, event)(str(self))
+                getattr(self.gpu.caches, event)(f"queue {self.queue.id}")
 
     def kernel_name(self, code: int) -> str:
         """What the kernel at an address is called."""

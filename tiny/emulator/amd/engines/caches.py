@@ -192,7 +192,6 @@ class WatchedTable:
         self._changed(address, 8)
 
     def move(self, destination: int, source: int, size: int) -> None:
-        self._table.check(source, size, False)
-        self._seen(source, size)
         self._table.move(destination, source, size)
+        self._seen(source, size)
         self._changed(destination, size)

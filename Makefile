@@ -3,8 +3,9 @@ PYTHON := .venv/bin/python
 PROMPT ?= The capital of France is
 FLAGS  ?= --ids
 PYTEST := $(PYTHON) -m pytest -n auto --dist worksteal -p no:benchmark
+TENSOR_TESTS := tests/frontend tests/nn tests/realize
 
-.PHONY: run test test-all test-oracles bench lint bindings bindings-check setup setup-test setup-oracle
+.PHONY: run test test-all test-emulated test-oracles bench lint bindings bindings-check setup setup-test setup-oracle
 
 run: setup            ## let SmolLM2 go on with $(PROMPT)
 	@$(PYTHON) -m tiny generate --prompt "$(PROMPT)" $(FLAGS)
@@ -14,6 +15,10 @@ test: lint            ## what every change must pass
 
 test-all: setup-test  ## and what takes longer; property tests look for new examples
 	@$(PYTEST) --hypothesis-profile=new -m "not oracle and not device"
+
+test-emulated: setup-test  ## the tests of tensors on emulated cards, all but those that tests/emulated.py names
+	@for card in gfx1100 gfx1201 gfx942; do echo $$card; AMD=1 EMULATE=$$card \
+	  $(PYTEST) -q -m "not slow and not oracle and not device" $(TENSOR_TESTS) || exit 1; done
 
 test-oracles: setup-oracle  ## compare with other libraries
 	@$(PYTEST) -m "oracle and not device"

@@ -1,12 +1,15 @@
 """Switches for the whole suite: `--oracle` runs every tensor through numpy, not on a device;
-`--update-golden` writes the texts in tests/golden anew.
+`--update-golden` writes the texts in tests/golden anew. AMD=1 EMULATE=... runs the tests of tensors on an
+emulated card, as `make test-emulated` does: all but those about the CPU, and those of tests/emulated.py.
 """
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests import evaluate
+from tests import emulated, evaluate
+from tiny import config
+from tiny.devices import Device
 
 # A test case may have to compile kernels first, so how long it takes says nothing. `make test` tries the same
 # examples each time; `make test-all` looks for new ones.
@@ -36,3 +39,15 @@ def golden(request):
 def pytest_configure(config):
     if config.getoption("--oracle"):
         evaluate.install()
+
+
+def pytest_collection_modifyitems(items):
+    if Device.DEFAULT == "CPU":
+        return
+    excluded = emulated.EXCLUDED.get(config.current().emulate, {})
+    for item in items:
+        about_cpu = item.get_closest_marker("cpu_only")
+        name = item.nodeid.partition("[")[0]
+        reason = about_cpu.args[0] if about_cpu else excluded.get(item.nodeid) or excluded.get(name)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))

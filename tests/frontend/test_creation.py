@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from tests.frontend.common import NUMPY_TYPES, array, compare
-from tiny.devices import Device
 from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes
 
-in_host_memory = pytest.mark.skipif(Device.DEFAULT != "CPU", reason="other devices copy what the host holds")
+in_host_memory = pytest.mark.cpu_only("other devices copy what the host holds")
 
 
 # -- from data ----------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tiny import Context, GlobalCounters, Tensor
-from tiny.hcq import device as devices
 from tiny.realize import report
 
 
@@ -33,7 +32,7 @@ MARKS = {1: r"plan: \d+ kernels, arena \d+ bytes, results: output 0", 2: r"us +[
          6: r"%\d+ = LOAD\(POINTER\(1\)", 7: r"packet compute 0x0 Execute\(.*kernel=reduce_8_r16_float32\n"}
 
 
-@pytest.mark.skipif(devices.canonical() != "CPU", reason="the marks are those of the CPU")
+@pytest.mark.cpu_only("the marks are those of the CPU: its C, its packets")
 @pytest.mark.parametrize("level", range(8))
 def test_each_level_shows_what_it_should_and_no_more(capsys, level):
     # every level computes a graph of its own, since a plan is shown when it is made

@@ -240,7 +240,7 @@ def test_writes_that_wait_for_a_write_bring_their_own_readers():
     assert (reader.item(), a.item(), b.item()) == (101, 20, 3)
 
 
-@pytest.mark.skipif(devices.canonical() != "CPU", reason="other devices copy what the host holds")
+@pytest.mark.cpu_only("other devices copy what the host holds")
 def test_an_array_used_in_place_sees_writes():
     """Memory: copy=False shares the array both ways."""
     array = np.arange(64, dtype=np.float32)
@@ -263,7 +263,6 @@ def test_a_write_allocates_nothing_and_runs_one_kernel():
         assert x.node.arg.buffer.address == address
 
 
-# -- views ---------------------------------------------------------------------------------------------------
 def test_a_write_that_failed_is_an_error_for_its_tensor_alone(monkeypatch):
     """Others that compute what waits, as optimisers and captured functions do, go on."""
     def fail(run):
@@ -288,6 +287,7 @@ def test_a_write_that_failed_is_an_error_for_its_tensor_alone(monkeypatch):
         reader.tolist()
 
 
+# -- views ---------------------------------------------------------------------------------------------------
 def test_views_show_what_their_tensor_holds_now():
     x = buffer(np.arange(12).reshape(3, 4))
     row, column, turned, part = x[1], x[:, 2], x.T, x[1:, 1:3]

@@ -69,6 +69,10 @@ class Device(abc.ABC):
         """Write bytes to the start of a buffer that no command uses now."""
         self.io.view(buffer.address, len(data))[:] = data
 
+    def receive(self, source: Buffer) -> Buffer:
+        """A buffer of this device with the bytes of another device's, after all that was submitted there."""
+        return self.allocate(source.size).initialize(source.host())
+
     @abc.abstractmethod
     def compile(self, sources: Sequence[Source]) -> list[bytes]:
         """Object code for each source, from the disk cache or the compiler. CompileError for a bad one."""
@@ -118,6 +122,52 @@ class Device(abc.ABC):
         """ForkedError in a child of the process that opened the device, DeviceError after a failed reset."""
         if self.lost is not None:
             raise self.lost
+
+
+class QueueDevice(Device):
+    """A device whose compute queue moves `timeline` on. A subclass gives the two methods that wait and drop.
+
+    _lock  held while commands are put into rings
+    """
+    timeline: Timeline
+    _lock: "threading.Lock | threading.RLock"
+
+    @abc.abstractmethod
+    def _wait_for_point(self, point: int, timeout_ms: int | None) -> None:
+        """Wait until the timeline reaches a point that was submitted; errors as those of synchronize."""
+
+    @abc.abstractmethod
+    def _give_up(self, error: DeviceError) -> None:
+        """Drop what was submitted; whoever waits for it gets `error`. The caller holds the lock."""
+
+    def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
+        self.check_usable()
+        value = self.timeline.submitted if point is None else point
+        if self.timeline.completed < value:
+            self._block(value, timeout_ms)
+        elif point is None:
+            return                                          # whoever waited for it got its error
+        self.timeline.check(value)
+
+    def settle(self, point: int) -> None:
+        if self.timeline.completed < point:
+            self._block(point, None)
+
+    def _block(self, point: int, timeout_ms: int | None) -> None:
+        last = self.timeline.submitted
+        if point > last:
+            raise ValueError(f"{self.name}: point {point} was never submitted, the last is {last}")
+        start = time.monotonic_ns()
+        self._wait_for_point(point, timeout_ms)
+        if events.listeners:
+            events.emit(events.Waited(self.name, "compute", point, start, time.monotonic_ns()))
+
+    def reset(self) -> None:
+        with self._lock:
+            self.check_usable()
+            if self.timeline.completed < self.timeline.submitted:
+                self._give_up(DeviceError(f"{self.name}: the submission was dropped by reset()"))
+        self.check_usable()
 
 
 @dataclass(frozen=True, slots=True)

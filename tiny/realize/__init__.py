@@ -377,8 +377,10 @@ def _with_known(roots: list[Node], order: list[Node]) -> tuple[list[Node], list[
 
 
 def _after_copies(order: list[Node]) -> None:
-    """Move what is copied between devices first, by way of the host; those copies are then known."""
+    """Move what is copied between devices first; those copies are then known."""
     for node in order:
         if node.op is ops.COPY and node not in _done and node.src[0].device not in (None, node.arg):
+            capturing.forbid_reading()
             [source] = realize([node.src[0]])
-            _done[node] = buffer_from_host(read(source), node.dtype, source.shape, node.arg)
+            buffer = devices.open(node.arg).receive(source.arg.buffer)
+            _done[node] = buffer_node(Storage(node.arg, node.dtype, source.shape, buffer))

@@ -11,6 +11,7 @@ from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq import events
 from tiny.hcq.amd import pm4, sdma
 from tiny.hcq.amd.queues import ComputeQueue, CopyQueue
+from tiny.hcq.amd.transfers import Transfers
 from tiny.hcq.errors import DeviceError, OutOfMemory
 from tiny.hcq.queue import Slot
 
@@ -228,6 +229,17 @@ def test_two_cards_copy_from_each_other(pair):
     first.reach(target)
     copied(first, source.address, target.address + 50, 20)
     assert bytes(source.host())[:20] == bytes(range(50, 70))
+
+
+@pytest.mark.parametrize("size", [1, 70_000, (4 << 20) + 5])
+def test_a_card_receives_a_buffer_of_another_without_the_host(pair, monkeypatch, size):
+    first, second = pair
+    data = (bytes(range(251)) * -(-size // 251))[:size]
+    source = filled(first, data)
+    monkeypatch.setattr(Transfers, "read", None)
+    made = second.receive(source)
+    monkeypatch.undo()
+    assert made.device is second and made.copyout() == data
 
 
 def test_a_card_waits_for_another(pair):

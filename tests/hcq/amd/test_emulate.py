@@ -78,3 +78,20 @@ print(target.host()[3999])
 """, EMULATE="1")
     lines = out.splitlines()
     assert lines == ["ForkedError AMD: the device was opened before this process was forked"] * 6 + ["7"]
+
+
+def test_tensors_go_from_card_to_card():
+    """Each computes with the other's results, also when those are overwritten right after."""
+    out = run("""
+import numpy as np
+from tiny import Tensor
+x = Tensor(np.arange(5000, dtype=np.float32), device="AMD")
+for number in range(3):
+    y = (x + 1).to("AMD:1").realize()
+    x.assign(x * 0 + number).realize()
+    print(y.device, y.numpy()[[0, 4999]].tolist(), (y * 2).to("CPU").sum().item())
+    x = (y - 1).to("AMD")
+print(x.device, x.sum().item())
+""", EMULATE="gfx1100,gfx1201", AMD="1")
+    one = f"AMD:1 [1.0, 5000.0] {2.0 * sum(range(1, 5001))}"
+    assert out.splitlines() == [one] * 3 + [f"AMD {float(sum(range(5000)))}"]

@@ -21,7 +21,7 @@ from tiny.hcq.amd.program import CODE_ALIGNMENT, AmdProgram, CodeImage
 from tiny.hcq.amd.queues import CopyQueue
 from tiny.hcq.amd.recorder import AmdRecorder, AmdTemplate, Instance
 from tiny.hcq.amd.transfers import Transfers
-from tiny.hcq.device import Device
+from tiny.hcq.device import QueueDevice
 from tiny.hcq.errors import DeviceError
 from tiny.hcq.memory import Allocator, Buffer
 from tiny.target import Target
@@ -38,7 +38,7 @@ PRIVATE_FACTS = ("unique_id", "hive_id")                    # they tell one card
 COPY_MASK = (1 << 32) - 1                                   # fences write 32 bits
 
 
-class AmdDevice(Device):
+class AmdDevice(QueueDevice):
     """One card: a compute queue, a copy queue, one timeline. See Device for the methods.
 
     card        what the topology says         generation  packets and registers of its kind
@@ -159,6 +159,22 @@ class AmdDevice(Device):
     def reach(self, buffer: Buffer) -> None:
         """Let this card's commands use a buffer of another card of this process."""
         self.memory.reach(buffer.address, buffer.size)
+
+    def receive(self, source: Buffer) -> Buffer:
+        """As Device.receive; between cards the copy engine reads the other card's memory."""
+        other = source.device
+        if not isinstance(other, AmdDevice) or source.in_host_memory:
+            return super().receive(source)
+        other.synchronize()
+        self.reach(source)
+        made = self.allocate(source.size)
+        self.settle(made.ready)
+        most, number = self.generation.copy_bytes, 0
+        for done in range(0, source.size, most):
+            size = min(most, source.size - done)
+            number = self._put_copy(made.address + done, source.address + done, size)
+        self._wait_for_copy(number)
+        return made
 
     def view(self, buffer: Buffer) -> memoryview:
         if buffer.in_host_memory:
@@ -296,27 +312,8 @@ class AmdDevice(Device):
         self._wait_until(lambda: (self._copies_done[0] - number) & COPY_MASK < 1 << 31)
 
     # -- waiting ---------------------------------------------------------------------------------------
-    def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
-        self.check_usable()
-        value = self.timeline.submitted if point is None else point
-        if self.timeline.completed < value:
-            self._block(value, timeout_ms)
-        elif point is None:
-            return                                          # whoever waited for it got its error
-        self.timeline.check(value)
-
-    def settle(self, point: int) -> None:
-        if self.timeline.completed < point:
-            self._block(point, None)
-
-    def _block(self, value: int, timeout_ms: int | None) -> None:
-        if value > self.timeline.submitted:
-            last = self.timeline.submitted
-            raise ValueError(f"{self.name}: point {value} was never submitted, the last is {last}")
-        start = time.monotonic_ns()
-        self._wait_until(lambda: self.timeline.completed >= value, timeout_ms, value)
-        if events.listeners:
-            events.emit(events.Waited(self.name, self.compute.name, value, start, time.monotonic_ns()))
+    def _wait_for_point(self, point: int, timeout_ms: int | None) -> None:
+        self._wait_until(lambda: self.timeline.completed >= point, timeout_ms, point)
 
     def _wait_until(self, done: Callable[[], bool], timeout_ms: int | None = None,
                     point: int | None = None) -> None:
@@ -400,14 +397,6 @@ class AmdDevice(Device):
         while self.timeline.completed < point and time.monotonic_ns() < end:
             time.sleep(0)
         return self.timeline.completed >= point
-
-    def reset(self) -> None:
-        """Drop what was submitted and has not finished, also a kernel that never ends; see Device.reset."""
-        with self._lock:
-            self.check_usable()
-            if self.timeline.completed < self.timeline.submitted:
-                self._give_up(DeviceError(f"{self.name}: the submission was dropped by reset()"))
-        self.check_usable()
 
     def close(self) -> None:
         atexit.unregister(self.close)

@@ -14,7 +14,7 @@ from tiny.hcq.cpu.engine import RING_BYTES, Engine, ErrorCode, WaitResult
 from tiny.hcq.cpu.loader import MACHINES, Image
 from tiny.hcq.cpu.packets import Command, Execute, ProgramRecord, c_header
 from tiny.hcq.cpu.recorder import CpuRecorder
-from tiny.hcq.device import Device
+from tiny.hcq.device import QueueDevice
 from tiny.hcq.errors import CommandError, DeviceError, DeviceUnavailable, KernelFault, WaitTimeout
 from tiny.hcq.memory import Allocator
 from tiny.hcq.queue import Program, Template
@@ -28,7 +28,7 @@ LARGEST_PIECE = RING_BYTES // 2
 WORKER_PREAMBLE = "typedef unsigned int u32; typedef unsigned long long u64;\n"
 
 
-class CpuDevice(Device):
+class CpuDevice(QueueDevice):
     """One ring, one timeline, worker threads for every core. See Device for the methods."""
     packets = Command
     stream = "cpu", 0
@@ -145,30 +145,12 @@ class CpuDevice(Device):
         at, end = self._engine.written % RING_BYTES, self._engine.written + len(commands)
         events.emit(events.Ringing(self.name, "compute", *self.stream, at, bytes(commands), end))
 
-    def synchronize(self, point: int | None = None, timeout_ms: int | None = None) -> None:
-        self.check_usable()
-        value = self.timeline.submitted if point is None else point
-        if self.timeline.completed < value:
-            self._block(value, timeout_ms)
-        elif point is None:
-            return                                          # whoever waited for it got its error
-        self.timeline.check(value)
-
-    def settle(self, point: int) -> None:
-        if self.timeline.completed < point:
-            self._block(point, None)
-
-    def _block(self, value: int, timeout_ms: int | None) -> None:
-        last = self.timeline.submitted
-        if value > last:
-            raise ValueError(f"{self.name}: point {value} was never submitted, the last is {last}")
-        start = time.monotonic_ns()
-        while self._wait_for(self.timeline.address, value, value, timeout_ms) == WaitResult.ERROR:
+    # -- waiting ---------------------------------------------------------------------------------------
+    def _wait_for_point(self, point: int, timeout_ms: int | None) -> None:
+        while self._wait_for(self.timeline.address, point, point, timeout_ms) == WaitResult.ERROR:
             with self._lock:
                 if self._engine.failed:                     # else another thread has dealt with it
                     self._raise_failure()
-        if events.listeners:
-            events.emit(events.Waited(self.name, "compute", value, start, time.monotonic_ns()))
 
     def _wait_for(self, address: int, value: int, point: int, timeout_ms: int | None = None) -> WaitResult:
         """REACHED when the 64-bit word is at least `value`, or ERROR. Looks for Ctrl-C from time to time.
@@ -229,19 +211,10 @@ class CpuDevice(Device):
         raise error
 
     def _give_up(self, error: DeviceError) -> None:
-        """Drop what was submitted; whoever waits for it gets `error`. The caller holds the lock."""
         self.timeline.drop(error)
         if not self._engine.abort(self.timeline.submitted):
             self.lost = DeviceError(f"{self.name}: a thread does not come back from its command, and the "
                                     f"device is of no use any more; start the process again ({error})")
-
-    def reset(self) -> None:
-        """Drop what was submitted and has not finished, also a kernel that never ends; see Device.reset."""
-        with self._lock:
-            self.check_usable()
-            if self.timeline.completed < self.timeline.submitted:
-                self._give_up(DeviceError(f"{self.name}: the submission was dropped by reset()"))
-        self.check_usable()
 
     @property
     def fault_address(self) -> int:

@@ -422,6 +422,17 @@ def test_a_range_over_several_objects_is_one_to_the_card(client):
     assert table.read(start, 4 * PAGE) == held
 
 
+def test_tiling(client):
+    tiles, macro = ffi.new("uint32_t[40]", [7] * 40), ffi.new("uint32_t[4]", [7] * 4)
+    where = [int(ffi.cast("uintptr_t", table)) for table in (tiles, macro)]
+    told = client.call("GET_TILE_CONFIG", gpu_id=client.gpu, tile_config_ptr=where[0], num_tile_configs=40,
+                       macro_tile_config_ptr=where[1], num_macro_tile_configs=4)
+    assert (told.num_tile_configs, told.num_macro_tile_configs) == (32, 4) and told.gb_addr_config
+    assert list(tiles) == [0] * 32 + [7] * 8 and list(macro) == [0] * 4
+    client.fails(errno.EINVAL, "GET_TILE_CONFIG", gpu_id=999)
+    client.fails(errno.EFAULT, "GET_TILE_CONFIG", gpu_id=client.gpu, num_tile_configs=1)
+
+
 def test_apertures_and_policies():
     client = Client(CARDS["gfx1100"], CARDS["gfx1201"]).acquire()
     table = ffi.new("struct kfd_process_device_apertures[3]")

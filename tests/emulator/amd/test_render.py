@@ -18,7 +18,7 @@ def client(request):
 
 def ask(client, query, kind, size=None, **fields):
     """The answer to an AMDGPU_INFO query."""
-    answer = ffi.new(f"{kind} *")
+    answer = ffi.new(ffi.getctype(kind, "*"))
     size = ffi.sizeof(kind) if size is None else size
     args = ffi.new("struct drm_amdgpu_info *", dict(
         query=query, return_size=size, return_pointer=int(ffi.cast("uintptr_t", answer)), **fields))
@@ -46,6 +46,9 @@ def test_what_is_told_of_the_card(client):
     assert device.gpu_counter_freq == 100_000 and device.wave_front_size == card.wave_size
     short = ask(client, drm.AMDGPU_INFO_DEV_INFO, "struct drm_amdgpu_info_device", size=4)
     assert (short.device_id, short.family) == (card.device_id, 0)
+    register = ask(client, drm.AMDGPU_INFO_READ_MMR_REG, "uint32_t[2]",
+                   read_mmr_reg=dict(dword_offset=0x263D, count=2))
+    assert list(register) == [0, card.tiling] and card.tiling
     first = ask(client, drm.AMDGPU_INFO_TIMESTAMP, "uint64_t")
     assert 0 < first <= ask(client, drm.AMDGPU_INFO_TIMESTAMP, "uint64_t")
 

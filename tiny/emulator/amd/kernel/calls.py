@@ -29,6 +29,7 @@ SYSTEM_LIMIT = SYSTEM_MEMORY // 16 * 15  # amdgpu_amdkfd_gpuvm.c, amdgpu_amdkfd_
 LDS_APERTURE, SCRATCH_APERTURE = 1 << 48, 2 << 48  # kfd_flat_memory.c, gfx9 and later
 GPUVM_BASE, GPUVM_LIMIT = 0x1000, (1 << 47) - 1
 EVENTS_OFFSET = 2 << 62  # of the event page when /dev/kfd is mapped: kfd_priv.h, KFD_MMAP_TYPE_EVENTS
+TILE_MODES, MACRO_TILE_MODES = 32, 16  # amdgpu_gfx.h, struct amdgpu_gfx_config
 CLOCK_HZ = 100_000_000  # of the GPU's counter
 
 
@@ -114,6 +115,21 @@ def set_xnack_mode(driver, args) -> None:
     if args.xnack_enabled > 0:
         raise KernelError(errno.EPERM, "SET_XNACK_MODE: no emulated card retries faults")
     args.xnack_enabled = 0
+
+
+@call(kfd.AMDKFD_IOC_GET_TILE_CONFIG, "get_tile_config")
+def get_tile_config(driver, args) -> None:
+    """How pictures are tiled. The tables are of cards before gfx9; later ones leave them 0."""
+    gpu = driver.gpu(args.gpu_id, "GET_TILE_CONFIG")
+    args.gb_addr_config = gpu.card.tiling
+    args.num_banks = args.num_ranks = 0
+    args.num_tile_configs = min(args.num_tile_configs, TILE_MODES)
+    args.num_macro_tile_configs = min(args.num_macro_tile_configs, MACRO_TILE_MODES)
+    for address, count in ((args.tile_config_ptr, args.num_tile_configs),
+                           (args.macro_tile_config_ptr, args.num_macro_tile_configs)):
+        with driver.client(address, "uint32_t", count, write=True) as table:
+            for number in range(count):
+                table[number] = 0
 
 
 @call(kfd.AMDKFD_IOC_RUNTIME_ENABLE, "runtime_enable")

@@ -39,6 +39,15 @@ class Card:
         return self.version // 10000
 
     @property
+    def tiling(self) -> int:
+        """GB_ADDR_CONFIG, how pictures lie in memory: of gfx942 its golden value, gfx_v9_4_3.c of Linux 6.12.
+
+        Newer cards have theirs from fuses, so this one (16 pipes, 256 bytes each in turn) is made up; nothing
+        that is emulated depends on it.
+        """
+        return 0x2A114042 if self.major == 9 else 0x00000444
+
+    @property
     def host_vram(self) -> int:
         """Bytes of video memory that the host can map; a small BAR has 256 MiB."""
         return self.vram if self.large_bar else min(self.vram, 256 << 20)

@@ -14,6 +14,7 @@ VERSION = 3, 61, 0                                           # amdgpu_drv.c, KMS
 FAMILIES = {9: drm.AMDGPU_FAMILY_AI, 10: drm.AMDGPU_FAMILY_NV, 11: drm.AMDGPU_FAMILY_GC_11_0_0,
             12: drm.AMDGPU_FAMILY_GC_12_0_0}
 CLOCK_KHZ = 100_000                                          # of the GPU's counter
+GB_ADDR_CONFIG = 0x263E                                      # its dword offset, soc15.c and nv.c
 IOCTL_MAGIC = ord("d")
 MOST_ROWS = 4                                                # of the cu_bitmap: engines, and arrays of each
 
@@ -59,8 +60,10 @@ def _timestamp(driver, gpu, args) -> bytes:
 
 
 def _registers(driver, gpu, args) -> bytes:
-    """Zeros: the registers that may be read tell how pictures are tiled."""
-    return bytes(4 * args.read_mmr_reg.count)
+    """The registers that may be read tell how pictures are tiled; all but one of them are 0."""
+    first, count = args.read_mmr_reg.dword_offset, args.read_mmr_reg.count
+    values = [gpu.card.tiling if first + number == GB_ADDR_CONFIG else 0 for number in range(count)]
+    return b"".join(value.to_bytes(4, "little") for value in values)
 
 
 def _memory(driver, gpu, args) -> bytes:

@@ -25,6 +25,7 @@ from tqdm import tqdm
 
 from tests.benchmarks.peers.data import BY_NAME, ROWS, Row
 from tests.benchmarks.peers.processes import SCRIPTS, script
+from tiny.llm import files
 from tiny.toolchain import find_compiler
 
 PEERS = ("torch", "compiled", "jax", "numpy", "tinygrad")
@@ -216,6 +217,26 @@ def memory_rows(names: list[str], python: str) -> list[Measured]:
     return outcomes
 
 
+def language_table(python: str) -> str:
+    """Tokens a second of SmolLM2 in tiny and, where llama-cpp-python is installed, in llama.cpp."""
+    path = str(files.default_model())
+    found = {}
+    for name, interpreter in (("tiny", sys.executable), ("llama.cpp", python)):
+        bound = {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"} if name == "llama.cpp" else {}
+        done = subprocess.run(
+            [interpreter, "-m", "tests.benchmarks.peers.language", name, path], env=environment() | bound,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if done.returncode == 0:
+            found[name] = json.loads(done.stdout)
+    lines = [f"{'SmolLM2-135M Q4_1, tokens a second':42}" + "".join(f"{name:>11}" for name in found)]
+    for row in ("decode", "prompt of 256"):
+        cells = [one[row] for one in found.values()]
+        ratio = f"{cells[0] / cells[1]:9.2f}" if len(cells) > 1 else ""
+        lines.append(f"{row:42}" + "".join(f"{cell:11.1f}" for cell in cells) + ratio)
+    cells = "".join(f"{one['peak'] / 1e6:11.1f}" for one in found.values())
+    return "\n".join([*lines, f"{'megabytes at the peak':42}{cells}"])
+
+
 def draw(outcomes: list[Measured]) -> None:
     """The picture: each row's ratio as a bar, on a logarithmic scale, 1 being the best peer."""
     try:
@@ -243,7 +264,7 @@ def main() -> int:
     parser.add_argument("--rows", default="", help="only rows whose name contains this")
     parser.add_argument("--seconds", type=float, default=1.5, help="for each row and framework")
     parser.add_argument("--peers", default=",".join(PEERS), help="which, by comma (default %(default)s)")
-    parser.add_argument("--only", choices=("rows", "processes", "memory"), help="one of the three tables")
+    parser.add_argument("--only", choices=("rows", "processes", "memory", "language"), help="one table")
     asked = parser.parse_args()
     rows = [row for row in ROWS if asked.rows in row.name]
     if not rows:
@@ -273,6 +294,8 @@ def main() -> int:
         outcomes = memory_rows(alone, python)
         print("", table(outcomes, alone, "megabytes", 1e-6), sep="\n")
         figures |= {one.row.name: one.times for one in outcomes}
+    if asked.only in (None, "language"):
+        print("", language_table(python), sep="\n")
     FIGURES.parent.mkdir(exist_ok=True)
     FIGURES.write_text(json.dumps(figures, indent=1))
     return 0

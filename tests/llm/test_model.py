@@ -7,7 +7,7 @@ from tests.llm import expected, reference, small_models
 from tiny import Tensor, Variable
 from tiny.llm import files
 from tiny.llm.errors import ModelError
-from tiny.llm.generate import CHUNKS, Generator
+from tiny.llm.generate import CHUNKS, Generator, chunk_size
 from tiny.llm.models import Llama
 
 ROWS = small_models.CONTEXT + max(CHUNKS)
@@ -170,3 +170,22 @@ def test_smollm_goes_on_as_known(smollm):
     file, model = smollm
     made = list(Generator(model).tokens(expected.PROMPT_IDS, 40, file.tokenizer.end))
     assert made == expected.GREEDY_IDS
+
+
+def test_a_prompt_is_fed_in_pieces_that_are_at_least_half_full():
+    """But for a last one that is smaller than the smallest size."""
+    for length in range(1, 400):
+        rest = length
+        while rest:
+            size = chunk_size(rest)
+            assert size in CHUNKS
+            assert 2 * rest >= size or size == CHUNKS[0]
+            rest -= min(size, rest)
+
+
+def test_a_long_prompt_in_large_pieces_and_in_small_ones(smollm, monkeypatch):
+    """The same tokens follow, whatever the pieces: 141 = 128 + 8 + 5, or 8 at a time."""
+    prompt = (expected.PROMPT_IDS * 30)[:141]
+    first = list(Generator(smollm[1]).tokens(prompt, 3))
+    monkeypatch.setattr("tiny.llm.generate.CHUNKS", (8,))
+    assert list(Generator(smollm[1]).tokens(prompt, 3)) == first

@@ -13,7 +13,16 @@ from tiny.llm.models import Llama
 
 # Prompts are fed in pieces of these sizes, padded to the next one, so that a handful of kernels serves every
 # length.
-CHUNKS = (8, 32)
+CHUNKS = (8, 32, 128)
+
+
+def chunk_size(rest: int) -> int:
+    """The piece to take of a prompt of which `rest` tokens are left: the next size if that is at least half
+    full, otherwise the largest that is full.
+    """
+    above = next((size for size in CHUNKS if size >= rest), CHUNKS[-1])
+    below = max((size for size in CHUNKS if size <= rest), default=above)
+    return above if 2 * rest >= above else below
 
 
 @dataclass
@@ -86,7 +95,7 @@ class Generator:
         at, token = 0, None
         while at < len(prompt):
             rest = len(prompt) - at
-            rows = next((size for size in CHUNKS if size >= rest), CHUNKS[-1])
+            rows = chunk_size(rest)
             count = min(rows, rest)
             ids = np.zeros(rows, np.int32)
             ids[:count] = prompt[at:at + count]

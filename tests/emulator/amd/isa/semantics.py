@@ -7,14 +7,18 @@ nothing of the table.
 """
 
 import functools
+import re
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
 
 from tests.emulator.amd.isa import compiled
 from tiny.emulator.amd.isa import assemble, code_object
+from tiny.emulator.amd.isa import run as isa_run
+from tiny.hcq.cpu import host
 
 PROCESSORS = ("gfx1100", "gfx1201", "gfx942")
 ITEMS, SPECIALS = 192, 12
@@ -25,6 +29,7 @@ DTYPE = {
     "f16": np.float16,
     "f32": np.float32,
     "f64": np.float64,
+    "b16": np.uint16,
     "u16": np.uint16,
     "i16": np.int16,
     "u32": np.uint32,
@@ -32,6 +37,8 @@ DTYPE = {
     "u64": np.uint64,
     "i64": np.int64,
 }
+MASKS = ("m", "vcc")
+LITERAL = {"k32": 0x40490FDB, "k16": 0x4248}
 INTEGERS = (0, 1, -1, 2, 31, 33, 1 << 63, (1 << 63) - 1, 0x80, 0x7FFF8000FFFF, 0x0D0B0903_0C0A0802, 0x55AA)
 FLOATS = {  # zeros, one, infinities, quiet and signalling NaN, denormals, the largest, an odd integer
     "f16": (0, 0x8000, 0x3C00, 0xBE00, 0x7C00, 0xFC00, 0x7E01, 0xFC01, 1, 0x83FF, 0x7BFF, 0x6401),
@@ -56,14 +63,17 @@ FLOATS = {  # zeros, one, infinities, quiet and signalling NaN, denormals, the l
 @dataclass(frozen=True)
 class Case:
     """name      the mnemonic, and after a colon what is particular
-    results   kinds of the results: f32, u16, ..., u32x4, m (a mask), exec (a mask written to EXEC)
+    results   kinds of the results: f32, u16, b16 (bfloat16), ..., u32x4, f16x2 (one register), m (a mask),
+              exec (a mask written to EXEC)
     sources   kinds of the operands; m: a mask; vcc: VCC, not written; +: what the destination held; k16, k32:
-              a literal; or plain text, such as 3 or -|a|, where a, b, c stand for the registers
+              the literal LITERAL; anything else is text of the assembly
     expected  arrays of the operands (not of literals or text) -> array of the result, or a tuple
-    text      the instruction with its operands, where it is not "mnemonic results, sources"
     after     modifiers at the end of the line
+    spelling  the mnemonic as this form spells it, if not by the name
     ulps      how far a float may be off
-    mode      the value of the MODE register's low bits, where it is not that of the other kernels
+    mode      MODE's low eight bits, rounding and denormals
+
+    A kind may have a form behind a colon, the text of the operand with {} for the register: f32:-|{}|.
     """
 
     name: str
@@ -71,8 +81,9 @@ class Case:
     sources: tuple[str, ...]
     expected: Callable
     after: str = ""
+    spelling: str = ""
     ulps: float = 0
-    mode: int | None = None
+    mode: int = 0xF0
     processors: tuple[str, ...] = PROCESSORS
 
     @property
@@ -82,27 +93,30 @@ class Case:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Of what `expected` is given."""
-        return tuple(
-            self.results[0] if kind == "+" else kind
-            for kind in self.sources
-            if kind in ("m", "vcc", "+", "scc") or plain(kind)
-        )
+        kinds = [kind_of(self.results[0] if token == "+" else token) for token in self.sources]
+        return tuple(kind for kind in kinds if kind in MASKS or plain(kind))
+
+
+def kind_of(token: str) -> str:
+    return token.partition(":")[0]
 
 
 def plain(kind: str) -> bool:
+    """Whether it is the kind of a value in registers."""
     return kind.partition("x")[0] in DTYPE
 
 
 def case(name: str, signature: str, expected: Callable, **more) -> Case:
     """signature: "results = sources"."""
-    results, _, sources = signature.partition("=")
+    results, _, sources = signature.partition(" = ")
     return Case(name, tuple(results.split()), tuple(sources.split()), expected, **more)
 
 
-def words_of(kind: str) -> int:
+def words_of(token: str) -> int:
     """Registers that a value takes."""
+    kind = kind_of(token)
     base, _, count = kind.partition("x")
-    return max(int(base[1:]) // 32, 1) * int(count or 1) if plain(kind) else 1
+    return max(int(base[1:]) * int(count or 1) // 32, 1) if plain(kind) else 1
 
 
 KEEPS_UPPER = {"v_mac_f16", "v_madak_f16", "v_madmk_f16", "v_fmac_f16"}
@@ -118,7 +132,7 @@ def values(kind: str, place: int, count: int, block: int) -> np.ndarray:
     base, _, many = kind.partition("x")
     rng = np.random.default_rng(zlib.crc32(f"{kind} {place} {block}".encode()))
     shape = (ITEMS, int(many)) if many else (ITEMS,)
-    if base in ("m", "vcc", "scc"):
+    if base in MASKS:
         return rng.integers(0, 2, ITEMS, dtype=np.uint32)
     width = int(base[1:])
     unsigned = np.dtype(f"u{width // 8}")
@@ -145,7 +159,7 @@ def values(kind: str, place: int, count: int, block: int) -> np.ndarray:
 
 
 def typed(kind: str, bits: np.ndarray) -> np.ndarray:
-    if kind in ("m", "vcc", "scc"):
+    if kind in MASKS:
         return bits.astype(bool)
     return bits.view(DTYPE[kind.partition("x")[0]])
 
@@ -156,7 +170,7 @@ def inputs(kinds: tuple[str, ...], block: int) -> np.ndarray:
     loaded = np.zeros((len(kinds), ITEMS, 4), dtype=np.uint32)
     for place, kind in enumerate(kinds):
         bits = values(kind, place, len(kinds), block)
-        if bits.dtype.itemsize == 2:  # the upper half is something else
+        if bits.dtype.itemsize == 2 and bits.ndim == 1:  # the upper half is something else
             bits = bits.astype(np.uint32) | np.arange(ITEMS, dtype=np.uint32) * 0x01010000
         words = np.ascontiguousarray(bits).view(np.uint32).reshape(ITEMS, -1)
         loaded[place, :, : words.shape[1]] = words
@@ -168,10 +182,12 @@ def span(prefix: str, first: int, count: int) -> str:
     return f"{prefix}{first}" if count == 1 else f"{prefix}[{first}:{first + count - 1}]"
 
 
-def vector(kind: str, first: int, processor: str) -> str:
+def vector(token: str, first: int, processor: str) -> str:
     """A VGPR operand of that kind."""
+    kind, _, form = token.partition(":")
     half = ".l" if kind[1:] == "16" and processor == "gfx1100" else ""
-    return span("v", first, words_of(kind)) + half
+    register = span("v", first, words_of(kind))
+    return form.format(register) if form else register + half
 
 
 class Text:
@@ -185,7 +201,7 @@ class Text:
         self.kinds: tuple[str, ...] | None = None
         self.loads: list[tuple[str, ...]] = []  # in the order of the input buffer
         self.words = 0  # stored so far, of each item
-        self.mode: int | None = None
+        self.mode = 0xF0
         self.lines = [
             "s_load_dwordx4 s[4:7], s[0:1], 0x0",
             "v_lshlrev_b32 v2, 2, v0",
@@ -212,7 +228,7 @@ class Text:
             register = REGISTERS[place]
             self.lines.append(f"global_load_dwordx4 v[{register}:{register + 3}], v1, s[6:7]")
             self.lines += self.advance(6, 16 * ITEMS)
-            mask = register if kind in ("m", "vcc") else mask
+            mask = register if kind in MASKS else mask
         self.lines.append(self.wait())
         if mask is not None:
             self.lines += [f"v_cmp_eq_u32 vcc, 1, v{mask}".replace("vcc", span("s", 20, self.pair), 1)]
@@ -221,22 +237,22 @@ class Text:
         """Append a case: inputs, the instruction, stores."""
         self.load(each.kinds)
         self.cases.append(each)
+        if each.mode != self.mode:
+            self.mode = each.mode
+            self.lines += [f"s_setreg_imm32_b32 hwreg(1, 0, 8), {each.mode}"]
         mask = span("s", 20, self.pair)
-        lines, operands, literal = [], [], {"k32": "0x40490fdb", "k16": "0x4248"}
-        place = 0
-        for kind in each.sources:
+        lines, operands, place = [], [], 0
+        for token in each.sources:
+            kind = kind_of(token)
             if kind == "vcc":
                 lines.append(f"s_mov_b{32 * self.pair} {'vcc' if self.wide else 'vcc_lo'}, {mask}")
             elif kind == "m":
                 operands.append(mask)
-            elif kind == "+":
-                place += 1
             elif plain(kind):
-                operands.append(vector(kind, REGISTERS[place], self.processor))
-                place += 1
-            else:
-                operands.append(literal.get(kind, kind))
-            place += kind in ("m", "vcc")
+                operands.append(vector(token, REGISTERS[place], self.processor))
+            elif token != "+":
+                operands.append(f"{LITERAL[kind]:#x}" if kind in LITERAL else token)
+            place += kind in MASKS or plain(kind) or token == "+"
         lines += self._destination(each)
         results = []
         for kind in each.results:
@@ -244,18 +260,16 @@ class Text:
                 results.append(span("s", 30, self.pair))
             elif kind != "exec":
                 results.append(vector(kind, RESULT, self.processor))
-        lines.append(f"{each.mnemonic} {', '.join(results + operands)} {each.after}")
+        lines.append(f"{each.spelling or each.mnemonic} {', '.join(results + operands)} {each.after}")
         self.lines += lines + self._store(each)
 
     def _destination(self, each: Case) -> list[str]:
         """What the destination holds before: an accumulator, or something to be seen where parts stay."""
         if "exec" in each.results:
             return [f"v_mov_b32 v{EXEC_RESULT}, 0"]
-        if not plain(each.results[0]):
+        if not plain(kind_of(each.results[0])):
             return []
-        source = (
-            REGISTERS[each.kinds.index(each.results[0], len(each.kinds) - 1)] if "+" in each.sources else None
-        )
+        source = REGISTERS[accumulator(each)] if "+" in each.sources else None
         return [
             f"v_mov_b32 v{RESULT + n}, v{1 if source is None else source + n}"
             for n in range(words_of(each.results[0]))
@@ -284,10 +298,16 @@ class Text:
         return assemble.HEADER.format(name=self.name, body="\n".join(self.lines), **sizes)
 
 
+def accumulator(each: Case) -> int:
+    """The number of the operand that the destination holds."""
+    return sum(token in MASKS or plain(kind_of(token)) for token in each.sources[: each.sources.index("+")])
+
+
 def kernels(cases: Iterable[Case], processor: str) -> list[Text]:
     """The cases that this processor has, in order of their operands, shared out to kernels."""
     chosen = sorted(
-        (each for each in cases if processor in each.processors), key=lambda each: (each.kinds, each.results)
+        (each for each in cases if processor in each.processors),
+        key=lambda each: (each.mode, each.kinds, each.results),
     )
     return [
         functools.reduce(
@@ -299,12 +319,18 @@ def kernels(cases: Iterable[Case], processor: str) -> list[Text]:
     ]
 
 
+def quick_flags(arch: str, features: frozenset[str], flags: Callable = host.flags) -> tuple[str, ...]:
+    """A quarter of the time to compile; the optimized code is what all other tests run."""
+    return (*flags(arch, features), "-O0")
+
+
 # -- running -------------------------------------------------------------------------------------------------
 def run(image: code_object.Image, kernel: Text, block: int, translated: bool) -> np.ndarray:
     """(words, ITEMS) dwords, as the cases stored them."""
     loaded = np.concatenate([inputs(kinds, block).reshape(-1) for kinds in kernel.loads])
     out = np.zeros(kernel.words * ITEMS, dtype=np.uint32)
-    compiled.launch(image, kernel.name, [out, loaded], (1, 1, 1), (ITEMS, 1, 1), translated)
+    with mock.patch.object(isa_run.host, "flags", quick_flags):
+        compiled.launch(image, kernel.name, [out, loaded], (1, 1, 1), (ITEMS, 1, 1), translated)
     return out.reshape(kernel.words, ITEMS)
 
 
@@ -315,12 +341,14 @@ def expected(each: Case, block: int) -> list[np.ndarray]:
     ]
     with np.errstate(all="ignore"):
         found = each.expected(*operands)
-    found = found if isinstance(found, tuple) else (found,)
-    assert len(found) == len(each.results), each.name
-    return [
-        np.broadcast_to(array, (ITEMS, *array.shape[1:])).astype(DTYPE.get(kind.partition("x")[0], np.uint32))
-        for kind, array in zip(each.results, map(np.asarray, found), strict=True)
-    ]
+        found = found if isinstance(found, tuple) else (found,)
+        assert len(found) == len(each.results), each.name
+        return [
+            np.broadcast_to(array, (ITEMS, *array.shape[1:])).astype(
+                DTYPE.get(re.split("[x:]", kind)[0], np.uint32)
+            )
+            for kind, array in zip(each.results, map(np.asarray, found), strict=True)
+        ]
 
 
 def differing(each: Case, processor: str, block: int, stored: np.ndarray) -> str:
@@ -331,7 +359,7 @@ def differing(each: Case, processor: str, block: int, stored: np.ndarray) -> str
         words = stored[place : place + count]
         place += count
         mine = np.ascontiguousarray(words.T)
-        if kind[1:] == "16":
+        if kind_of(kind)[1:] == "16":
             upper = mine[:, 0] >> 16
             held = upper_half(each, processor, block)
             wrong = upper != held
@@ -339,6 +367,8 @@ def differing(each: Case, processor: str, block: int, stored: np.ndarray) -> str
         else:
             mine = mine.view(wanted.dtype).reshape(wanted.shape)
             wrong = np.zeros(ITEMS, dtype=bool)
+        if kind_of(kind) == "b16":
+            mine, wanted = ((each.astype(np.uint32) << 16).view(np.float32) for each in (mine, wanted))
         wrong = wrong | ~alike(mine, wanted, each.ulps).reshape(ITEMS, -1).all(axis=1)
         if wrong.any():
             return described(each, block, int(np.flatnonzero(wrong)[0]), mine, wanted, words)
@@ -350,8 +380,7 @@ def upper_half(each: Case, processor: str, block: int) -> np.ndarray:
     if processor == "gfx942" and each.mnemonic not in KEEPS_UPPER:
         return np.zeros(ITEMS, dtype=np.uint32)
     if "+" in each.sources:
-        place = len(each.kinds) - 1
-        return inputs(each.kinds, block)[place, :, 0] >> 16
+        return inputs(each.kinds, block)[accumulator(each), :, 0] >> 16
     return 16 * np.arange(ITEMS, dtype=np.uint32) >> 16
 
 

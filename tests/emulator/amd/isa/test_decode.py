@@ -37,6 +37,7 @@ EXCUSES = (
         re.compile(r"^((?!v\d+\.[lh]).)*  \|.*v\d+\.[lh]|^((?!op_sel).)*  \|.*op_sel"),
     ),
     ("LLVM writes f16 constants of scalar comparisons as bits", re.compile(r"^s_(cmp_\w+|cvt_f32)_f16 ")),
+    ("LLVM writes two 8-bit floats as a constant", re.compile(r"^v_cvt_pk_f32_(fp8|bf8)\w* v\S+, -?\d\.")),
     ("hints of scalar loads and probes that no compiler emits", re.compile(r"TH_LOAD_BYPASS|^s_atc_probe")),
     (
         "LLVM names bits of s_version and unknown upper bits of messages",

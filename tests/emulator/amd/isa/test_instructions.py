@@ -228,10 +228,6 @@ CASES = {  # name -> (assembly, expected u32 of (a, b, c, lane))
         lambda a, b, c, lane: c + sum((a >> 4 * n & 15) * signed(b >> 4 * n, 4) for n in range(8)),
     ),
     "cvt_off": ("v_cvt_off_f32_i4 v20, v1", lambda a, b, c, lane: bits32(signed(a, 4) / 16)),
-    "cvt_pk_u8": (
-        "v_cvt_pk_u8_f32 v20, v1, v3, v5",
-        lambda a, b, c, lane: c & ~(255 << 8 * (b & 3)) | to_int(f32(a), 0, 255) << 8 * (b & 3),
-    ),
     "cvt_u32": ("v_cvt_u32_f32 v20, v1", lambda a, b, c, lane: to_int(f32(a), 0, 0xFFFFFFFF)),
     "cvt_i32": ("v_cvt_i32_f32 v20, v1", lambda a, b, c, lane: to_int(f32(a), -(1 << 31), (1 << 31) - 1)),
     "cvt_floor": (
@@ -254,10 +250,6 @@ CASES = {  # name -> (assembly, expected u32 of (a, b, c, lane))
     "mul_zero": (
         "v_mul_dx9_zero_f32 v20, v1, v3",
         lambda a, b, c, lane: 0 if 0 in (f32(a), f32(b)) else bits32(np.float32(f32(a)) * np.float32(f32(b))),
-    ),
-    "modifiers": (
-        "v_add_f32 v20, -|v1|, v3 mul:2",
-        lambda a, b, c, lane: bits32((np.float32(f32(b)) - abs(np.float32(f32(a)))) * np.float32(2)),
     ),
     "clamp": (
         "v_mul_f32 v20, v1, v3 clamp",

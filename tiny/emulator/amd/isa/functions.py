@@ -186,20 +186,34 @@ def less(a: Value, b: Value) -> Value:
     return (a < b) | a.equals(b) & sign(a) & ~sign(b)
 
 
-def minimum(a: Value, b: Value) -> Value:
-    """minNum of IEEE 754-2008: a number wins over NaN."""
-    return select(is_nan(a), select(is_nan(b), quiet(a), b), select(is_nan(b) | less(a, b), a, b))
+def is_signalling(value: Value) -> Value:
+    return is_nan(value) & field(pattern(value), MANTISSA[value.kind] - 1, 1).equals(0)
 
 
-def maximum(a: Value, b: Value) -> Value:
-    return select(is_nan(a), select(is_nan(b), quiet(a), b), select(is_nan(b) | less(b, a), a, b))
+def _number(a: Value, b: Value, ieee: bool, a_wins: Value) -> Value:
+    """Of two numbers the one that wins; a number wins over NaN, but with ieee not over a signalling one."""
+    result = select(is_nan(a), select(is_nan(b), quiet(a), b), select(is_nan(b) | a_wins, a, b))
+    if not ieee:
+        return result
+    return select(is_signalling(a), quiet(a), select(is_signalling(b), quiet(b), result))
 
 
-def median(a: Value, b: Value, c: Value) -> Value:
+def minimum(a: Value, b: Value, ieee: bool = False) -> Value:
+    """minNum of IEEE 754-2008: a number wins over NaN. ieee: MODE.IEEE, as gfx9 and gfx11 have it."""
+    return _number(a, b, ieee, less(a, b))
+
+
+def maximum(a: Value, b: Value, ieee: bool = False) -> Value:
+    return _number(a, b, ieee, less(b, a))
+
+
+def median(a: Value, b: Value, c: Value, ieee: bool = False) -> Value:
     """The middle one; the least where one is NaN."""
-    most = maximum(maximum(a, b), c)
-    middle = select(most.equals(a), maximum(b, c), select(most.equals(b), maximum(a, c), maximum(a, b)))
-    return select(is_nan(a) | is_nan(b) | is_nan(c), minimum(minimum(a, b), c), middle)
+    most = maximum(maximum(a, b, ieee), c, ieee)
+    of_a, of_b, of_c = maximum(b, c, ieee), maximum(a, c, ieee), maximum(a, b, ieee)
+    middle = select(most.equals(a), of_a, select(most.equals(b), of_b, of_c))
+    least = minimum(minimum(a, b, ieee), c, ieee)
+    return select(is_nan(a) | is_nan(b) | is_nan(c), least, middle)
 
 
 def in_class(value: Value, mask: Value) -> Value:
@@ -220,69 +234,41 @@ def in_class(value: Value, mask: Value) -> Value:
     return field(cast(mask, "u32") >> number, 0, 1).differs(0)
 
 
-# -- division: v_rcp, v_div_scale, steps of v_fma, v_div_fmas and v_div_fixup together give the rounded quotie
-_SCALE = {"f32": (96, 64, 23), "f64": (768, 128, 53)}
+# -- the bits of 2 / pi that a range reduction needs ---------------------------------------------------------
+def _inverse_tangent(n: int, width: int) -> int:
+    """arctan(1 / n) * 2 ** width, by its series."""
+    power, total, k = (1 << width) // n, 0, 1
+    while power:
+        total += power // k if k & 2 == 0 else -(power // k)
+        power, k = power // (n * n), k + 2
+    return total
 
 
-def div_scale(which: Value, denominator: Value, numerator: Value) -> tuple[Value, Value]:
-    """(`which`, one of the other two, scaled so that the steps neither overflow nor lose bits; unscale
-    afterwards).
+_WIDTH = 1400
+_PI = 4 * (4 * _inverse_tangent(5, _WIDTH) - _inverse_tangent(239, _WIDTH))
+_TWO_OVER_PI = (2 << 2 * _WIDTH) // _PI >> _WIDTH - 1201 << 79  # 1201 bits are kept; then zeros up to 1280
+_WORDS = [_TWO_OVER_PI >> 1248 - 32 * n & 0xFFFFFFFF for n in range(40)] + [0] * 24
 
-    Where both 1 / denominator and the quotient would be denormal, the documents print a scale up of the
-    denominator, which overflows; it is scaled down here, the only way in which the quotient comes out right.
+
+def _word_of_two_over_pi(number: Value) -> Value:
+    """The 32-bit word with that number, 0 ... 63, from the highest down: a tree of choices."""
+    level = [const("u32", word) for word in _WORDS]
+    for n in range(6):
+        high = field(number, n, 1).differs(0)
+        level = [select(high, b, a) for a, b in zip(level[::2], level[1::2], strict=True)]
+    return level[0]
+
+
+def trig_preop(value: Value, segment: Value) -> Value:
+    """53 bits of 2 / pi from bit `shift` behind the point on, as their value; shift: 53 for each segment, and
+    what the exponent has above 1077. From exponent 1968 on value is expected to be scaled by 2 ** -128.
     """
-    kind = which.kind
-    far, scale, tiny = _SCALE[kind]
-    up, down = ldexp(which, const("i32", scale)), ldexp(which, const("i32", -scale))
-    is_denominator = which.equals(denominator)
-    near_overflow = (exponent(numerator) - exponent(denominator)) >= far
-    inverse_small = is_denormal(1.0 / cast(denominator, "f64")) if kind == "f64" else const("b1", 0)
-    quotient_small = is_denormal(numerator / denominator)
-    steps = [  # condition, result, unscale
-        (numerator.equals(0.0) | denominator.equals(0.0), from_pattern(kind, QUIET[kind]), False),
-        (near_overflow, select(is_denominator, up, which), True),
-        (is_denormal(denominator), up, False),
-        (inverse_small & quotient_small, select(is_denominator, down, which), True),
-        (inverse_small, down, False),
-        (quotient_small, select(which.equals(numerator), up, which), True),
-        (exponent(numerator) <= tiny, up, False),
-    ]
-    result, unscale = which, const("b1", 0)
-    for condition, scaled, flag in reversed(steps):
-        result = select(condition, scaled, result)
-        unscale = select(condition, const("b1", flag), unscale)
-    return result, unscale
-
-
-def div_fmas(a: Value, b: Value, c: Value, unscale: Value) -> Value:
-    """fma, scaled back where div_scale said so: up if the quotient so far is at least 2, else down.
-
-    Some documents print a factor of 2 ** 32 in one direction only, which fits neither of div_scale's scales.
-    """
-    scale = _SCALE[a.kind][1]
-    plain = Value(a.kind, "fma", a, b, c)
-    power = select(exponent(c) > BIAS[a.kind], const("i32", scale), const("i32", -scale))
-    return select(unscale, ldexp(plain, power), plain)
-
-
-def div_fixup(quotient: Value, denominator: Value, numerator: Value) -> Value:
-    """The special cases of numerator / denominator, else the quotient with the right sign."""
-    kind = quotient.kind
-    negative = sign(denominator) ^ sign(numerator)
-    infinite, zero = from_pattern(kind, INFINITY[kind]), from_pattern(kind, 0)
-    invalid = from_pattern(kind, QUIET[kind] | SIGN[kind])
-    too_small = (exponent(numerator) - exponent(denominator)) < -(BIAS[kind] + MANTISSA[kind])
-    steps = [
-        (is_nan(numerator), quiet(numerator)),
-        (is_nan(denominator), quiet(denominator)),
-        (denominator.equals(0.0) & numerator.equals(0.0), invalid),
-        (is_infinite(denominator) & is_infinite(numerator), invalid),
-        (denominator.equals(0.0) | is_infinite(numerator), signed(negative, infinite)),
-        (is_infinite(denominator) | numerator.equals(0.0), signed(negative, zero)),
-        (too_small, signed(negative, zero)),
-        (is_nan(quotient), signed(negative, infinite)),
-    ]
-    result = signed(negative, quotient)
-    for condition, special in reversed(steps):
-        result = select(condition, special, result)
-    return result
+    power = exponent(value)
+    shift = cast(segment & 31, "i32") * 53 + select(power > 1077, power - 1077, 0)
+    shift = cast(select(shift > 1280, const("i32", 1280), shift), "u32")
+    place, rest = shift >> 5, shift & 31
+    high, middle, low = (cast(_word_of_two_over_pi(place + n), "u64") for n in range(3))
+    rest = cast(rest, "u64")
+    window = ((high << 32 | middle) << rest | low >> 32 - rest) >> 11
+    scale = -53 - cast(shift, "i32") + select(power >= 1968, const("i32", 128), 0)
+    return ldexp(cast(window, "f64"), scale)

@@ -1,5 +1,7 @@
 """The instruction set of gfx942 (CDNA3): 64 lanes, accumulation VGPRs, SDWA."""
 
+import re
+
 from tiny.emulator.amd.isa import encodings_gfx9 as encodings
 from tiny.emulator.amd.isa import operands
 from tiny.emulator.amd.isa.decode import Family
@@ -20,6 +22,7 @@ WITH_SGPR_RESULT = (
 )
 _lists = with_promoted(OPCODES, PROMOTED, SHORT_ONLY)
 _matrix = [name for name in OPCODES["VOP3P"].values() if "mfma" in name or "accvgpr" in name]
+_float8 = [name for name in _lists["VOP3"].values() if re.search("_cvt.*_(fp8|bf8)", name)]
 GFX9 = Family(
     name="gfx9",
     encodings=encodings.ENCODINGS,
@@ -27,7 +30,8 @@ GFX9 = Family(
     operands=GFX11.operands | {"SMEM": operands.scalar_memory_gfx9, "VOP3P": operands.vop3p_or_matrix},
     wave_sizes=(64,),
     m0=124,
-    aliases={name: f"{name}@gfx9" for name in OPCODES["VOPC"].values() if name.startswith("v_cmpx_")},
+    aliases={name: f"{name}@gfx9" for name in OPCODES["VOPC"].values() if name.startswith("v_cmpx_")}
+    | {name: f"{name}@gfx9" for name in _float8},
     promoted=two_forms(OPCODES, PROMOTED, SHORT_ONLY),
     split={("VOP3", name): encodings.VOP3SD for name in WITH_SGPR_RESULT}
     | {("VOP3P", name): encodings.MAI for name in _matrix},

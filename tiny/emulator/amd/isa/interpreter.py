@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tiny.emulator.amd.isa import clock
 from tiny.emulator.amd.isa.addressing import Plan, plan, scalar_plan
 from tiny.emulator.amd.isa.decode import EXEC, VCC, Instruction
 from tiny.emulator.amd.isa.errors import UnsupportedError
@@ -15,15 +16,14 @@ from tiny.emulator.amd.isa.evaluate import DTYPE, evaluate
 from tiny.emulator.amd.isa.expression import Value
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
 from tiny.emulator.amd.isa.lower import (
-    INDEX_MODE_SHIFT,
     PRIVATE_APERTURE,
     SHARED_APERTURE,
-    Mode,
     Store,
     lower,
     raw,
 )
 from tiny.emulator.amd.isa.memory import MemoryFault
+from tiny.emulator.amd.isa.mode import INDEX, SETTABLE, Mode
 from tiny.emulator.amd.isa.state import (
     AT_BARRIER,
     ENDED,
@@ -38,7 +38,8 @@ from tiny.emulator.amd.isa.state import (
     iter_groups,
 )
 
-MODE_REGISTER = 1
+MODE_REGISTER, SHADER_CYCLES, SHADER_CYCLES_HI = 1, 29, 30  # hardware registers, LLVM's AMDGPU/SIDefines.h
+GET_REALTIME = 0x83  # messages of s_sendmsg_rtn, same source
 WORKGROUP_BARRIER = 193
 STEPS_BETWEEN = 1024  # questions whether to stop
 
@@ -64,6 +65,7 @@ class Interpreter:
             "register": self._register,
             "message": self._message,
             "signal": self._signal,
+            "clock": self._clock,
         }
 
     def step(self, wave: Wave) -> None:
@@ -111,8 +113,8 @@ class Interpreter:
 
     def stores_of(self, wave: Wave, instruction: Instruction) -> list[Store]:
         """What an instruction does to registers, in the wave's mode."""
-        mode = Mode.from_bits(int(wave.memory[MODE]))
-        return self._cached(wave, lambda: lower(instruction, mode, wave.lanes))
+        word, family = int(wave.memory[MODE]), self.kernel.family.name
+        return self._cached(wave, lambda: lower(instruction, Mode.from_bits(word, family), wave.lanes))
 
     def _values(self, wave: Wave, values: list[Value]) -> list[np.ndarray]:
         return evaluate(values, leaf_reader(wave))
@@ -163,21 +165,35 @@ class Interpreter:
         wave.memory[MODE] = changed_mode(int(wave.memory[MODE]), instruction)
         if instruction.name == "s_set_gpr_idx_on":
             apply_stores(wave, index_stores(instruction))
-        Mode.from_bits(int(wave.memory[MODE]))
 
     def _register(self, wave: Wave, instruction: Instruction) -> None:
         number, low, width = hardware_register(instruction)
-        if number != MODE_REGISTER:
-            raise UnsupportedError(f"hardware register {number}")
-        mask = (1 << width) - 1 << low
-        held = int(wave.memory[MODE])
+        held, mask = self._hardware(wave, number), (1 << width) - 1 << low
         if instruction.name == "s_getreg_b32":
             wave.s[instruction.results[0].code] = (held & mask) >> low
             return
         value = int(self._values(wave, [raw(instruction.sources[1])])[0][0])
-        if mask & ~0xFF and (value << low & mask & ~0xFF):
-            raise UnsupportedError("bits of MODE beyond the float modes")
-        wave.memory[MODE] = (held & ~mask | value << low & mask) & 0xFFF
+        wave.memory[MODE] = mode_with(held, number, value << low, mask)
+
+    def _hardware(self, wave: Wave, number: int) -> int:
+        """A hardware register's 32 bits."""
+        if number == MODE_REGISTER:
+            return int(wave.memory[MODE]) & ~INDEX.mask
+        wide = self.kernel.family.name == "gfx12"
+        if number == SHADER_CYCLES and self.kernel.family.name != "gfx9":
+            return clock.cycles() & (0xFFFFFFFF if wide else 0xFFFFF)
+        if number == SHADER_CYCLES_HI and wide:
+            return clock.cycles() >> 32 & 0xFFFFFFFF
+        raise UnsupportedError(f"hardware register {number}")
+
+    def _clock(self, wave: Wave, instruction: Instruction) -> None:
+        """s_memtime, s_memrealtime, s_sendmsg_rtn: 64 bits of a clock."""
+        message = instruction.sources[0].value if instruction.sources else None
+        if message not in (None, GET_REALTIME) or not instruction.name.endswith(("time", "b64")):
+            raise UnsupportedError("this message: only MSG_RTN_GET_REALTIME as b64 is answered")
+        now = clock.cycles() if instruction.name == "s_memtime" else clock.realtime()
+        code = instruction.results[0].code
+        wave.s[code : code + 2] = now & 0xFFFFFFFF, now >> 32
 
     # -- memory ----------------------------------------------------------------------------------------------
     def _scalar_memory(self, wave: Wave, instruction: Instruction) -> None:
@@ -451,17 +467,24 @@ def hardware_register(instruction: Instruction) -> tuple[int, int, int]:
     return value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
 
 
+def mode_with(held: int, number: int, value: int, mask: int) -> int:
+    """MODE after s_setreg of these bits. UnsupportedError for another register, or bits that are not
+    emulated.
+    """
+    if number != MODE_REGISTER:
+        raise UnsupportedError(f"writing hardware register {number}")
+    if value & mask & ~SETTABLE:
+        raise UnsupportedError(f"bits {value & mask & ~SETTABLE:#x} of MODE: exceptions and debugging")
+    return held & ~(mask & SETTABLE) | value & mask & SETTABLE
+
+
 def changed_mode(mode: int, instruction: Instruction) -> int:
     """The mode after s_round_mode, s_denorm_mode or s_set_gpr_idx."""
     if "gpr_idx" in instruction.name:
-        floats = mode & (1 << INDEX_MODE_SHIFT) - 1
-        return (
-            floats | (instruction.sources[-1].value & 15) << INDEX_MODE_SHIFT
-            if instruction.sources
-            else floats
-        )
+        index = instruction.sources[-1].value & 15 if instruction.sources else 0
+        return mode & ~INDEX.mask | index << 28
     value = instruction.sources[0].value & 15
-    return mode & 0xF0 | value if instruction.name == "s_round_mode" else mode & 0x0F | value << 4
+    return mode & ~15 | value if instruction.name == "s_round_mode" else mode & ~0xF0 | value << 4
 
 
 def run(dispatch: Dispatch, cancelled: Callable[[], bool] | None = None, first: int = 0) -> None:

@@ -13,6 +13,7 @@ that the interpreter and the translation to C need to know only a handful of lea
 
 from typing import NamedTuple
 
+from tiny.emulator.amd.isa.choices import APPROXIMATE, FLUSHED
 from tiny.emulator.amd.isa.decode import (
     EXEC,
     INLINE_FLOATS,
@@ -24,11 +25,20 @@ from tiny.emulator.amd.isa.decode import (
 )
 from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.expression import UNSIGNED, WIDTH, Value, apply, bits, cast, const, join, select
-from tiny.emulator.amd.isa.functions import without_denormals
+from tiny.emulator.amd.isa.functions import (
+    INFINITY,
+    from_pattern,
+    is_finite,
+    is_infinite,
+    signed,
+    without_denormals,
+)
 from tiny.emulator.amd.isa.lanes import gathered, lane_stores, moved
 from tiny.emulator.amd.isa.matrix import matrix_stores
+from tiny.emulator.amd.isa.mode import Mode
 from tiny.emulator.amd.isa.operation import Operation, value_type
 from tiny.emulator.amd.isa.operations_integer import SATURATING
+from tiny.emulator.amd.isa.rounding import NEAREST, directed
 from tiny.emulator.amd.isa.sdwa import placed, selected
 
 SHARED_APERTURE, PRIVATE_APERTURE = 1 << 48, 2 << 48
@@ -57,38 +67,10 @@ _FLOAT_BITS = {
         0x3FC45F306DC9C882,
     ),
 }
+OF_MODE = {"ieee", "fp16_ovfl", "nearest"}  # fields of a row that are the mode's, not the instruction's
 _UNFLUSHED = ("class", "v_cndmask", "v_mov")
 
 
-INDEX_MODE_SHIFT = 8  # where the interpreter's MODE word keeps the index mode, above the float modes
-
-
-class Mode(NamedTuple):
-    """The part of the MODE register that changes results. flush_*: (inputs, outputs) lose denormals.
-
-    index   gfx9: M0 is added to register numbers: bits 0 ... 2 of the sources, bit 3 of the destination
-    Rounding is to nearest even; other modes are refused.
-    """
-
-    flush32: tuple[bool, bool] = (False, False)
-    flush16_64: tuple[bool, bool] = (False, False)
-    clamp_nan: bool = True
-    index: int = 0
-
-    @classmethod
-    def from_bits(cls, float_mode: int, clamp_nan: bool = True) -> "Mode":
-        """float_mode: the 8 bits of FLOAT_MODE in COMPUTE_PGM_RSRC1: rounding, then denormals, of f32 and of
-        f16 and f64.
-        """
-        if float_mode & 15:
-            raise UnsupportedError(f"FLOAT_MODE {float_mode:#x}: only rounding to nearest even is emulated")
-        single, double, index = float_mode >> 4 & 3, float_mode >> 6 & 3, float_mode >> INDEX_MODE_SHIFT & 15
-        return cls((not single & 2, not single & 1), (not double & 2, not double & 1), clamp_nan, index)
-
-    def flushed(self, value: Value, output: bool) -> Value:
-        """A float without denormals, where the mode says so."""
-        wanted = self.flush32 if value.kind == "f32" else self.flush16_64
-        return without_denormals(value) if wanted[output] else value
 
 
 class Store(NamedTuple):
@@ -210,22 +192,37 @@ def output_modifiers(instruction: Instruction) -> tuple[int, int]:
     return instruction.get("omod"), instruction.get("clamp")
 
 
-def modified(instruction: Instruction, value: Value, mode: Mode) -> Value:
-    """Output modifiers: omod, then clamp."""
+def finished(instruction: Instruction, value: Value, mode: Mode, operands: list[Value]) -> Value:
+    """A float result after rounding, overflow, omod, clamp and flushing, in this order."""
+    name = instruction.operation.name
+    rounding = mode.rounding(value.kind)
+    if rounding != NEAREST and name not in APPROXIMATE:
+        value = directed(value, rounding)
+    if mode.fp16_ovfl and value.kind == "f16" and name not in APPROXIMATE:
+        greatest = from_pattern("f16", INFINITY["f16"] - 1)
+        finite = const("b1", 1)
+        for each in operands:
+            finite = finite & is_finite(each) if is_float(each) else finite
+        value = select(is_infinite(value) & finite, signed(value < 0.0, greatest), value)
     factor, clamp = output_modifiers(instruction)
-    if factor:
-        if not is_float(value):
-            raise UnsupportedError(f"omod on a result of type {value.kind}")
-        value = value * (2.0, 4.0, 0.5)[factor - 1]
+    if factor and mode.scales(value.kind):
+        value = without_denormals(value)
+        scaled = value * (2.0, 4.0, 0.5)[factor - 1]
+        value = select(value.equals(0.0), const(value.kind, 0.0), scaled)
     if clamp:
-        if not is_float(value):
-            raise UnsupportedError(f"clamp on a result of type {value.kind}")
-        zero = const(value.kind, 0.0)
         limited = select(value > 1.0, const(value.kind, 1.0), value)
-        value = select(value > 0.0, limited, zero)
-        if not mode.clamp_nan:
-            raise UnsupportedError("clamp with DX10_CLAMP off")
-    return value
+        not_above = value <= 0.0 if not mode.clamp_nan else ~(value > 0.0)
+        value = select(not_above, const(value.kind, 0.0), limited)
+    return without_denormals(value) if name in FLUSHED else mode.flushed(value, output=True)
+
+
+def refuse_modifiers(instruction: Instruction, value: Value) -> None:
+    """UnsupportedError for an output modifier on a result that is no float; conversions do not mind them."""
+    if instruction.name.startswith("v_cvt_"):
+        return
+    factor, clamp = output_modifiers(instruction)
+    for what in ("omod",) * bool(factor) + ("clamp",) * bool(clamp):
+        raise UnsupportedError(f"{what} on a result of type {value.kind}")
 
 
 def words_of(value: Value) -> list[Value]:
@@ -243,7 +240,7 @@ def write(instruction: Instruction, operand: Operand, value: Value, condition: V
     words = words_of(value)
     if operand.is_vgpr:
         old = leaf("u32", "vgpr_kept", operand.register)
-        if instruction.sdwa is not None:
+        if instruction.sdwa is not None and len(words) == 1:
             words = [placed(words[0], old, instruction)]
         elif WIDTH[value.kind] == 16 and not clears_upper(instruction):
             words = [old & 0xFFFF | words[0] << 16 if operand.half else old & 0xFFFF0000 | words[0]]
@@ -252,14 +249,18 @@ def write(instruction: Instruction, operand: Operand, value: Value, condition: V
 
 
 def clears_upper(instruction: Instruction) -> bool:
-    """Whether a 16-bit result clears the upper half: on gfx9 in all instructions that have a short form.
+    """Whether a 16-bit result clears the upper half: on gfx9 where there is a short form, and in what carries
+    the name `legacy`.
 
     Source: LLVM's knowledge of what reads of the whole register may assume (GCNSubtarget,
     zeroesHigh16BitsOfDest).
     """
-    return instruction.family.name == "gfx9" and instruction.name in instruction.family.promoted
+    name = instruction.name
+    short = name in instruction.family.promoted and name not in KEEPS_UPPER
+    return instruction.family.name == "gfx9" and (short or "legacy" in name)
 
 
+KEEPS_UPPER = {"v_mac_f16", "v_madak_f16", "v_madmk_f16", "v_fmac_f16"}
 IMPLICIT_RESULTS = {
     "scc": lambda value: Store("scc", 0, value),
     "exec": lambda value: Store("exec_lanes" if value.kind == "b1" else "exec", EXEC, value),
@@ -282,10 +283,15 @@ def inputs(instruction: Instruction, operation: Operation, mode: Mode) -> list[V
             found.append(leaf("u32", "lane"))
         elif token == "+":
             found.append(fetch(instruction, instruction.results[0], kind))
+        elif "32x" in token:
+            _, operand = next(explicit)
+            found += [raw(operand, n) for n in range(operand.count)]
         else:
             place, operand = next(explicit)
             found.append(fetch(instruction, operand, kind, place, mode.index))
-        if is_float(found[-1]) and flushing:
+        if is_float(found[-1]) and operation.name in FLUSHED:
+            found[-1] = without_denormals(found[-1])
+        elif is_float(found[-1]) and flushing:
             found[-1] = mode.flushed(found[-1], output=False)
     return found
 
@@ -314,10 +320,18 @@ def lower(instruction: Instruction, mode: Mode, lanes: int = 32) -> list[Store]:
 
 
 def _plain(instruction: Instruction, operation: Operation, mode: Mode) -> list[Store]:
-    known = {name: instruction.get(name) for name in operation.fields}
+    known = {
+        name: mode.field(name, operation.results[0]) if name in OF_MODE else instruction.get(name)
+        for name in operation.fields
+    }
     saturating = operation.name in SATURATING and instruction.get("clamp")
     function = SATURATING[operation.name] if saturating else operation.function
-    values = apply(function, inputs(instruction, operation, mode), known)
+    operands = inputs(instruction, operation, mode)
+    values = apply(function, operands, known)
+    if "32x" in operation.results[0]:
+        return [
+            Store("vgpr", instruction.results[0].register + n, word) for n, word in enumerate(values)
+        ]
     condition = gathered(instruction, None) if instruction.dpp is not None else None
     explicit, stores = iter(instruction.results), []
     for token, value in zip(operation.results, values, strict=True):
@@ -327,9 +341,11 @@ def _plain(instruction: Instruction, operation: Operation, mode: Mode) -> list[S
             stores.append(IMPLICIT_RESULTS[token](value))
             continue
         if is_float(value):
-            value = mode.flushed(modified(instruction, value, mode), output=True)
-        elif token != "m" and not saturating and any(output_modifiers(instruction)):
-            value = modified(instruction, value, mode)
+            value = finished(instruction, value, mode, operands)
+            if token == "s32":  # a half in a scalar register: zeros above it
+                value = cast(bits(value, UNSIGNED[WIDTH[value.kind]]), "u32")
+        elif token != "m" and not saturating and "clamp" not in operation.fields:
+            refuse_modifiers(instruction, value)
         value = bits(value, value_type(token)) if token != "m" else value
         stores += write(instruction, next(explicit), value, condition)
     return stores if not mode.index >> 3 else [_indexed(instruction, each) for each in stores]
@@ -352,18 +368,21 @@ def _packed(instruction: Instruction, mode: Mode) -> list[Store]:
         function = SATURATING.get(operation.name)
     if function is None or instruction.dpp is not None:
         raise UnsupportedError(f"{operation.name} with clamp or DPP")
-    select_high = get("op_sel_hi") | get("op_sel_hi2") << 2
     width = int(operation.results[0][1:])
-    words = []
-    for chosen, negated in ((get("op_sel"), get("neg_lo")), (select_high, get("neg_hi"))):
+    words, known = [], {name: mode.field(name, operation.results[0]) for name in operation.fields}
+    sources, both = instruction.sources, get("op_sel_hi", 3) | get("op_sel_hi2") << 2
+    if "+" in operation.sources:
+        sources, both = (*sources, instruction.results[0]), 7
+    for chosen, negated in ((get("op_sel"), get("neg_lo")), (both, get("neg_hi"))):
         operands = []
-        for n, (operand, token) in enumerate(zip(instruction.sources, operation.sources, strict=True)):
+        for n, (operand, token) in enumerate(zip(sources, operation.sources, strict=True)):
+            token = operation.results[0] if token == "+" else token
             part = packed_part(operand, token, width, chosen >> n & 1)
             value = with_signs(bits(part, token), bool(negated >> n & 1), False)
             operands.append(mode.flushed(value, False) if is_float(value) else value)
-        value = apply(function, operands, {})[0]
+        value = apply(function, operands, known)[0]
         if is_float(value):
-            value = mode.flushed(modified(instruction, value, mode), True)
+            value = finished(instruction, value, mode, operands)
         words.append(bits(value, UNSIGNED[width]))
     register = instruction.results[0].register
     if width == 16:
@@ -405,11 +424,12 @@ def _mixed(instruction: Instruction, mode: Mode) -> list[Store]:
         else:
             value = mode.flushed(bits(raw(operand), "f32"), False)
         operands.append(with_signs(value, operand.negate, operand.absolute))
-    value = modified(instruction, apply(operation.function, operands, {})[0], mode)
-    register = instruction.results[0].register
+    value, register = apply(operation.function, operands, {})[0], instruction.results[0].register
     if operation.name.endswith("f32"):
-        return [Store("vgpr", register, bits(mode.flushed(value, True), "u32"))]
-    narrow = cast(bits(mode.flushed(cast(value, "f16"), True), "u16"), "u32")
+        return [Store("vgpr", register, bits(finished(instruction, value, mode, operands), "u32"))]
+    if mode.round32 != NEAREST:
+        value = directed(value, mode.round32)
+    narrow = cast(bits(finished(instruction, cast(value, "f16"), mode, operands), "u16"), "u32")
     old = leaf("u32", "vgpr_kept", register)
     merged = old & 0xFFFF | narrow << 16 if "mixhi" in operation.name else old & 0xFFFF0000 | narrow
     return [Store("vgpr", register, merged)]

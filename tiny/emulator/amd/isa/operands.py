@@ -107,7 +107,7 @@ def short_vector(reader: Reader, table: str, operation: Operation, words: Struct
             sources.append(Operand(255, token, value=reader.literal()))
         else:
             negate, absolute = dpp_modifiers(sdwa or reader.dpp, place)
-            operand = reader.source(codes[place], token, negate, absolute, short=True)
+            operand = reader.source(codes[place], whole(operation, token), negate, absolute, short=True)
             extended = sdwa is not None and bool(getattr(sdwa, f"src{place}_sext"))
             sources.append(operand._replace(extended=extended))
             place += 1
@@ -116,7 +116,7 @@ def short_vector(reader: Reader, table: str, operation: Operation, words: Struct
         code = VCC if token == "m" else words.vdst
         if sdwa is not None and "sdst" in sdwa.fields and sdwa.has_sdst:
             code = sdwa.sdst
-        results.append(reader.result(code, token, short=True))
+        results.append(reader.result(code, whole(operation, token), short=True))
     if operation.name == "v_accvgpr_mov_b32":
         if not sources[0].is_vgpr:
             raise reader.fail(f"{operation.name} reads a VGPR, not source code {sources[0].code}")

@@ -1,5 +1,6 @@
 """Rows of vector instructions on floats: arithmetic, functions, conversions, comparisons."""
 
+from tiny.emulator.amd.isa import division
 from tiny.emulator.amd.isa import functions as fn
 from tiny.emulator.amd.isa.expression import (
     Value,
@@ -21,6 +22,7 @@ from tiny.emulator.amd.isa.expression import (
 from tiny.emulator.amd.isa.operation import row
 
 FLOATS = ("f16", "f32", "f64")
+IEEE = ("ieee",)  # what gfx12 has no more
 
 
 def dx9_product(a: Value, b: Value) -> Value:
@@ -45,21 +47,29 @@ def pack(low: Value, high: Value) -> Value:
 for t in FLOATS:
     row(f"v_add_{t}", f"{t} = {t} {t}", lambda a, b: a + b)
     row(f"v_mul_{t}", f"{t} = {t} {t}", lambda a, b: a * b)
-    row(f"v_min_{t}", f"{t} = {t} {t}", fn.minimum)
-    row(f"v_max_{t}", f"{t} = {t} {t}", fn.maximum)
+    row(f"v_min_{t}", f"{t} = {t} {t}", fn.minimum, fields=IEEE)
+    row(f"v_max_{t}", f"{t} = {t} {t}", fn.maximum, fields=IEEE)
     row(f"v_fma_{t}", f"{t} = {t} {t} {t}", fma)
-    row(f"v_div_fixup_{t}", f"{t} = {t} {t} {t}", fn.div_fixup)
+    row(f"v_div_fixup_{t}", f"{t} = {t} {t} {t}", division.div_fixup)
 for t in ("f16", "f32"):
     row(f"v_sub_{t}", f"{t} = {t} {t}", lambda a, b: a - b)
     row(f"v_subrev_{t}", f"{t} = {t} {t}", lambda a, b: b - a)
     row(f"v_fmac_{t}", f"{t} = {t} {t} +", fma)
     row(f"v_fmamk_{t}", f"{t} = {t} k{t[1:]} {t}", lambda a, k, b: fma(a, k, b))
     row(f"v_fmaak_{t}", f"{t} = {t} {t} k{t[1:]}", fma)
-    row(f"v_min3_{t}", f"{t} = {t} {t} {t}", lambda a, b, c: fn.minimum(fn.minimum(a, b), c))
-    row(f"v_max3_{t}", f"{t} = {t} {t} {t}", lambda a, b, c: fn.maximum(fn.maximum(a, b), c))
-    row(f"v_med3_{t}", f"{t} = {t} {t} {t}", fn.median)
-    row(f"v_maxmin_{t}", f"{t} = {t} {t} {t}", lambda a, b, c: fn.minimum(fn.maximum(a, b), c))
-    row(f"v_minmax_{t}", f"{t} = {t} {t} {t}", lambda a, b, c: fn.maximum(fn.minimum(a, b), c))
+    for name, first, second in (
+        ("min3", fn.minimum, fn.minimum),
+        ("max3", fn.maximum, fn.maximum),
+        ("maxmin", fn.maximum, fn.minimum),
+        ("minmax", fn.minimum, fn.maximum),
+    ):
+        row(
+            f"v_{name}_{t}",
+            f"{t} = {t} {t} {t}",
+            lambda a, b, c, ieee, f=first, g=second: g(f(a, b, ieee), c, ieee),
+            fields=IEEE,
+        )
+    row(f"v_med3_{t}", f"{t} = {t} {t} {t}", fn.median, fields=IEEE)
 row("v_mul_dx9_zero_f32", "f32 = f32 f32", dx9_product)
 row(
     "v_fmac_dx9_zero_f32",
@@ -75,8 +85,8 @@ row("v_ldexp_f16", "f16 = f16 i16", lambda a, n: fn.ldexp(a, cast(n, "i32")))
 row("v_ldexp_f32", "f32 = f32 i32", fn.ldexp)
 row("v_ldexp_f64", "f64 = f64 i32", fn.ldexp)
 for t in ("f32", "f64"):
-    row(f"v_div_scale_{t}", f"{t} m = {t} {t} {t}", fn.div_scale)
-    row(f"v_div_fmas_{t}", f"{t} = {t} {t} {t} vcc", fn.div_fmas)
+    row(f"v_div_scale_{t}", f"{t} m = {t} {t} {t}", division.div_scale)
+    row(f"v_div_fmas_{t}", f"{t} = {t} {t} {t} vcc", division.div_fmas, fields=("nearest",))
 
 # -- one operand ---------------------------------------------------------------------------------------------
 for t in FLOATS:
@@ -98,7 +108,7 @@ for t in ("f16", "f32"):
 row("v_frexp_exp_i32_f32", "i32 = f32", fn.frexp_exponent)
 row("v_frexp_exp_i32_f64", "i32 = f64", fn.frexp_exponent)
 row("v_frexp_exp_i16_f16", "i16 = f16", lambda a: cast(fn.frexp_exponent(a), "i16"))
-row("v_trig_preop_f64", "f64 = f64 b32", None)
+row("v_trig_preop_f64", "f64 = f64 u32", fn.trig_preop)
 
 # -- conversions ---------------------------------------------------------------------------------------------
 for to, source in (
@@ -145,15 +155,9 @@ row(
     "v_cvt_pk_u8_f32",
     "b32 = f32 u32 u32",
     lambda a, place, into: (
-        into & ~(const("u32", 255) << (place & 3) * 8) | cast(cast(a, "u8"), "u32") << (place & 3) * 8
+        into & ~(const("u32", 255) << (place & 3) * 8) | cast(cast(rint(a), "u8"), "u32") << (place & 3) * 8
     ),
 )
-for name, t in (("norm_i16", "i16"), ("norm_u16", "u16")):  # the rounding is not documented: not executed
-    row(f"v_cvt_{name}_f16", f"{t} = f16", None)
-    row(f"v_cvt_pk_{name}_f16", "b32 = f16 f16", None)
-    row(f"v_cvt_pk_{name}_f32", "b32 = f32 f32", None)
-for name in ("cubeid", "cubesc", "cubetc", "cubema", "mullit"):  # texture coordinates: not executed
-    row(f"v_{name}_f32", "f32 = f32 f32 f32", None)
 
 
 # -- comparisons ---------------------------------------------------------------------------------------------
@@ -194,8 +198,9 @@ for name, count, function in (
     ("max", 2, fn.maximum),
     ("fma", 3, fma),
 ):
-    row(f"v_pk_{name}_f16", f"f16 = {'f16 ' * count}", function, "packed")
-row("v_pk_fmac_f16", "b32 = b32 b32 +", None)
+    fields = IEEE if name in ("min", "max") else ()
+    row(f"v_pk_{name}_f16", f"f16 = {'f16 ' * count}", function, "packed", fields)
+row("v_pk_fmac_f16", "f16 = f16 f16 +", fma, "packed")
 for name in ("fma_mix_f32", "fma_mixlo_f16", "fma_mixhi_f16"):
     row(f"v_{name}", "f32 = f32 f32 f32", fma, "mix")
 
@@ -209,27 +214,42 @@ def bfloat(value: Value, high: int) -> Value:
     return bits(value & 0xFFFF0000 if high else value << 16, "f32")
 
 
+def dot_of_halves(read):
+    """c plus the products of the halves, in f32, the low ones first; op_sel and neg as for packed rows."""
+
+    def apply(a: Value, b: Value, c: Value, op_sel=0, op_sel_hi=3, neg_lo=0, neg_hi=0) -> Value:
+        for chosen, negated in ((op_sel, neg_lo), (op_sel_hi, neg_hi)):
+            x, y = (read(each, chosen >> n & 1) for n, each in enumerate((a, b)))
+            c = fma(-x if negated & 1 else x, -y if negated & 2 else y, c)
+        return c
+
+    return apply
+
+
+PACKED_FIELDS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
+for name, read in (("f16", half), ("bf16", bfloat)):
+    row(f"v_dot2_f32_{name}", "f32 = b32 b32 f32", dot_of_halves(read), "dot", PACKED_FIELDS)
+    row(f"v_dot2acc_f32_{name}", "f32 = b32 b32 +", dot_of_halves(read))
+
+
+def nearest_bfloat(value: Value) -> Value:
+    """f32 -> the bits of a bfloat16, u16."""
+    raw = bits(value, "u32")
+    rounded = cast(raw + 0x7FFF + (raw >> 16 & 1) >> 16, "u16")
+    return select(is_nan(value), cast(raw >> 16 | 64, "u16"), rounded)
+
+
+def dot_of_bfloats(a: Value, b: Value, c: Value) -> Value:
+    flushed = fn.without_denormals
+    total = flushed(bfloat(cast(c, "u32"), 0))
+    for high in (0, 1):
+        total = fma(flushed(bfloat(a, high)), flushed(bfloat(b, high)), total)
+    return nearest_bfloat(flushed(total))
+
+
 row(
-    "v_dot2_f32_f16",
-    "f32 = b32 b32 f32",
-    lambda a, b, c: fma(half(a, 1), half(b, 1), fma(half(a, 0), half(b, 0), c)),
-    "dot",
+    "v_dot2_f16_f16",
+    "f16 = b32 b32 f16",
+    lambda a, b, c: cast(dot_of_halves(half)(a, b, cast(c, "f32")), "f16"),
 )
-row(
-    "v_dot2_f32_bf16",
-    "f32 = b32 b32 f32",
-    lambda a, b, c: fma(bfloat(a, 1), bfloat(b, 1), fma(bfloat(a, 0), bfloat(b, 0), c)),
-    "dot",
-)
-row(
-    "v_dot2acc_f32_f16",
-    "f32 = b32 b32 +",
-    lambda a, b, c: fma(half(a, 1), half(b, 1), fma(half(a, 0), half(b, 0), c)),
-)
-row(
-    "v_dot2acc_f32_bf16",
-    "f32 = b32 b32 +",
-    lambda a, b, c: fma(bfloat(a, 1), bfloat(b, 1), fma(bfloat(a, 0), bfloat(b, 0), c)),
-)
-row("v_dot2_f16_f16", "f16 = b32 b32 f16", None)  # how the sum is rounded is not documented
-row("v_dot2_bf16_bf16", "b16 = b32 b32 b16", None)
+row("v_dot2_bf16_bf16", "b16 = b32 b32 b16", dot_of_bfloats)

@@ -14,6 +14,7 @@ from tiny.emulator.amd.isa.expression import (
     is_nan,
     rint,
     select,
+    sqrt,
     trunc,
 )
 from tiny.emulator.amd.isa.operation import row
@@ -74,10 +75,10 @@ for name, function in (
     ("log", fn.log2),
     ("rcp", fn.reciprocal),
     ("rsq", fn.reciprocal_root),
-    ("sqrt", lambda a: Value("f32", "sqrt", a)),
+    ("sqrt", sqrt),
 ):
-    row(f"v_s_{name}_f32", "s32 = f32", lambda a, f=function: bits(f(a), "u32"))
-    row(f"v_s_{name}_f16", "s32 = f16", None)  # what becomes of the upper half is not certain
+    for t in ("f32", "f16"):
+        row(f"v_s_{name}_{t}", f"s32 = {t}", function)
 row("v_mad_co_u64_u32", "u64 m = u32 u32 u64", multiply_add_unsigned)
 row("v_mad_co_i64_i32", "i64 m = i32 i32 i64", multiply_add_signed)
 for name in ("permlane16_var", "permlanex16_var"):
@@ -96,21 +97,27 @@ for name, function in (
     ("minimum", minimum),
     ("maximum", maximum),
 ):
-    scalar(f"s_{name}_f32", "f32 = f32 f32", function)
-    scalar(f"s_{name}_f16", "f16 = f16 f16", None)  # what becomes of the upper half is not certain
-scalar("s_fmac_f32", "f32 = f32 f32 +", fma)
-scalar("s_fmac_f16", "f16 = f16 f16 +", None)
+    for t in ("f32", "f16"):
+        scalar(f"s_{name}_{t}", f"{t} = {t} {t}", function)
+for t in ("f32", "f16"):
+    scalar(f"s_fmac_{t}", f"{t} = {t} {t} +", fma)
 scalar("s_fmamk_f32", "f32 = f32 k32 f32", lambda a, k, b: fma(a, k, b))
 scalar("s_fmaak_f32", "f32 = f32 f32 k32", fma)
 scalar(
     "s_cvt_pk_rtz_f16_f32", "b32 = f32 f32", lambda a, b: pack(to_f16_toward_zero(a), to_f16_toward_zero(b))
 )
 for name, function in (("ceil", ceil), ("floor", floor), ("trunc", trunc), ("rndne", rint)):
-    scalar(f"s_{name}_f32", "f32 = f32", function)
-    scalar(f"s_{name}_f16", "f16 = f16", None)
-for to, source in (("f32", "i32"), ("f32", "u32"), ("i32", "f32"), ("u32", "f32"), ("f32", "f16")):
+    for t in ("f32", "f16"):
+        scalar(f"s_{name}_{t}", f"{t} = {t}", function)
+for to, source in (
+    ("f32", "i32"),
+    ("f32", "u32"),
+    ("i32", "f32"),
+    ("u32", "f32"),
+    ("f32", "f16"),
+    ("f16", "f32"),
+):
     scalar(f"s_cvt_{to}_{source}", f"{to} = {source}", lambda a, to=to: cast(a, to))
-scalar("s_cvt_f16_f32", "f16 = f32", None)
 scalar("s_cvt_hi_f32_f16", "f32 = b32", lambda a: cast(bits(cast(field(a, 16, 16), "u16"), "f16"), "f32"))
 for name, condition in CONDITIONS.items():
     if name not in ("f", "t"):

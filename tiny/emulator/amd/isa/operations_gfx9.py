@@ -3,10 +3,10 @@
 import dataclasses
 
 from tiny.emulator.amd.isa import functions as fn
-from tiny.emulator.amd.isa.expression import cast, const, fma, select
+from tiny.emulator.amd.isa.expression import fma, select
 from tiny.emulator.amd.isa.operation import OPERATIONS, row
 from tiny.emulator.amd.isa.operations_float import dx9_product
-from tiny.emulator.amd.isa.operations_integer import dot
+from tiny.emulator.amd.isa.operations_integer import dot_row
 from tiny.emulator.amd.isa.operations_memory import ACCESS, ATOMIC_SPACES, Access, ds_atomic, memory
 from tiny.emulator.amd.isa.operations_scalar import scalar
 
@@ -65,7 +65,7 @@ for old, new in (("", "b32"), ("x2", "b64"), ("x4", "b128"), ("x8", "b256"), ("x
 for name in ("s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol", "buffer_wbl2", "buffer_inv"):
     row(name, "=", None, "wait")
 for name in ("s_memtime", "s_memrealtime"):
-    row(name, "b64 =", None, "unknown")
+    row(name, "b64 =", None, "clock")
 for size in ("b8", "b16", "b32", "b64", "b96", "b128"):
     also(f"ds_write_{size}", f"ds_store_{size}")
 for size in ("u8", "i8", "u16", "i16", "b32", "b64", "b96", "b128"):
@@ -139,7 +139,13 @@ row("v_subrev_u16", "u16 = u16 u16", lambda a, b: b - a)
 row("v_mul_legacy_f32", "f32 = f32 f32", dx9_product)
 row("v_fmac_f64", "f64 = f64 f64 +", fma)
 row("v_lshl_add_u64", "u64 = u64 b32 u64", lambda a, n, c: (a << (n & 7)) + c)
-row("v_mad_f16", "f16 = f16 f16 f16", lambda a, b, c: a * b + c)
+for name in ("mad", "mad_legacy"):  # unfused: the product is rounded before the sum
+    row(f"v_{name}_f16", "f16 = f16 f16 f16", lambda a, b, c: a * b + c)
+row("v_mac_f16", "f16 = f16 f16 +", lambda a, b, c: a * b + c)
+row("v_madmk_f16", "f16 = f16 k16 f16", lambda a, k, b: a * k + b)
+row("v_madak_f16", "f16 = f16 f16 k16", lambda a, b, k: a * b + k)
+for name in ("fma_legacy_f16", "div_fixup_legacy_f16", "mad_legacy_u16", "mad_legacy_i16"):
+    also(f"v_{name}", f"v_{name.replace('_legacy', '')}")
 for t in ("f16", "f32", "f64"):
     also(f"v_cmp_tru_{t}", f"v_cmp_t_{t}")
     also(f"v_cmpx_tru_{t}", f"v_cmpx_t_{t}")
@@ -150,11 +156,11 @@ for name in [name for name in OPERATIONS if name.startswith("v_cmpx_")]:  # here
         f"m exec = {' '.join(compare.sources)}",
         lambda *operands, f=compare.function: (f(*operands), f(*operands)),
     )
-for name, width in (("dot4c_i32_i8", 8), ("dot8c_i32_i4", 4)):
-    row(f"v_{name}", "i32 = b32 b32 +", lambda a, b, c, width=width: dot(a, b, c, width, 3))
+for name, width in (("dot2c_i32_i16", 16), ("dot4c_i32_i8", 8), ("dot8c_i32_i4", 4)):
+    dot_row(f"v_{name}", width, "i32 = b32 b32 +", 3, "vector")
 for name, width in (("dot2_i32_i16", 16), ("dot4_i32_i8", 8), ("dot8_i32_i4", 4)):
-    row(f"v_{name}", "i32 = b32 b32 i32", lambda a, b, c, width=width: dot(a, b, c, width, 3), "dot")
-row("v_dot2c_i32_i16", "i32 = b32 b32 +", lambda a, b, c: dot(a, b, c, 16, 3))
+    dot_row(f"v_{name}", width, "i32 = b32 b32 i32", 3, "dot")
+dot_row("v_dot2_u32_u16", 16, "u32 = b32 b32 u32", 0, "dot")
 also("v_dot2c_f32_f16", "v_dot2acc_f32_f16")
 for name, count, function in (
     ("fma", 3, fma),
@@ -165,14 +171,14 @@ for name, count, function in (
 row("v_pk_mov_b32", "u32 = u32 u32", None, "packed move")
 row("v_exp_legacy_f32", "f32 = f32", fn.exp2)
 row("v_log_legacy_f32", "f32 = f32", fn.log2)
-row("v_screen_partition_4se_b32", "b32 = b32", None)
+row("v_screen_partition_4se_b32", "b32 = b32", None)  # of rasterizers that this card does not have
 row("v_accvgpr_mov_b32", "b32 = b32", lambda a: a)
 row("v_accvgpr_read_b32", "b32 = b32", lambda a: a, "matrix move")
 row("v_accvgpr_write_b32", "b32 = b32", lambda a: a, "matrix move")
 row(
     "v_cvt_pkaccum_u8_f32",
-    "b32 = f32 b32",
-    lambda a, place: cast(cast(a, "u8"), "u32") << (place & 3) * 8 | const("u32", 0),
+    "b32 = f32 u32 +",
+    lambda a, place, old: OPERATIONS["v_cvt_pk_u8_f32"].function(a, place, old),
 )
 
 # -- matrices -----------------------------------------------------------------------------------------------

@@ -110,12 +110,19 @@ def multiply_add_signed(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
     return total, (total < 0) ^ overflow
 
 
-def sum_of_differences(a: Value, b: Value, c: Value, width: int) -> Value:
-    """c plus |a - b| over the unsigned fields of `width` bits."""
+def sum_of_differences(a: Value, b: Value, c: Value, width: int, clamp: int = 0, scale: int = 0) -> Value:
+    """c plus |a - b| over the unsigned fields of `width` bits, shifted left by `scale`."""
+    total = const("u32", 0)
     for low in range(0, 32, width):
         x, y = field(a, low, width) if width < 32 else a, field(b, low, width) if width < 32 else b
-        c = c + select(x > y, x - y, y - x)
-    return c
+        total = total + select(x > y, x - y, y - x)
+    return added(c, total << scale, clamp)
+
+
+def added(a: Value, b: Value, clamp: int) -> Value:
+    """a + b in u32; with clamp the greatest u32 where that does not fit."""
+    total = a + b
+    return select(total < b, const("u32", 0xFFFFFFFF), total) if clamp else total
 
 
 def averages(a: Value, b: Value, rounding: Value) -> Value:
@@ -209,19 +216,14 @@ row("v_add3_u32", "u32 = u32 u32 u32", lambda a, b, c: a + b + c)
 row("v_xad_u32", "u32 = u32 u32 u32", lambda a, b, c: (a ^ b) + c)
 row("v_lshl_add_u32", "u32 = u32 u32 u32", lambda a, n, c: (a << n) + c)
 row("v_add_lshl_u32", "u32 = u32 u32 u32", lambda a, b, n: (a + b) << n)
-row("v_sad_u8", "u32 = u32 u32 u32", lambda a, b, c: sum_of_differences(a, b, c, 8))
-row(
-    "v_sad_hi_u8",
-    "u32 = u32 u32 u32",
-    lambda a, b, c: c + (sum_of_differences(a, b, const("u32", 0), 8) << 16),
-)
-row("v_sad_u16", "u32 = u32 u32 u32", lambda a, b, c: sum_of_differences(a, b, c, 16))
-row("v_sad_u32", "u32 = u32 u32 u32", lambda a, b, c: sum_of_differences(a, b, c, 32))
+for name, width, scale in (("sad_u8", 8, 0), ("sad_hi_u8", 8, 16), ("sad_u16", 16, 0), ("sad_u32", 32, 0)):
+    row(
+        f"v_{name}",
+        "u32 = u32 u32 u32",
+        lambda a, b, c, clamp, n=width, s=scale: sum_of_differences(a, b, c, n, clamp, s),
+        fields=("clamp",),
+    )
 row("v_lerp_u8", "u32 = u32 u32 u32", averages)
-row("v_msad_u8", "u32 = u32 u32 u32", None)  # masked sums for video: decoded only
-row("v_qsad_pk_u16_u8", "b64 = b64 b32 b64", None)
-row("v_mqsad_pk_u16_u8", "b64 = b64 b32 b64", None)
-row("v_mqsad_u32_u8", "u32x4 = b64 b32 u32x4", None)
 row(
     "v_sat_pk_u8_i16",
     "b16 = b32",
@@ -273,9 +275,11 @@ row("v_pk_lshrrev_b16", "u16 = u16 u16", lambda n, a: a >> n, "packed")
 row("v_pk_ashrrev_i16", "i16 = i16 i16", lambda n, a: a >> n, "packed")
 
 
-def dot(a: Value, b: Value, c: Value, width: int, neg_lo: int = 0) -> Value:
-    """c plus the products of the fields; bit n of neg_lo: operand n is signed."""
-    total = bits(c, "i32")
+def dot(a: Value, b: Value, c: Value, width: int, neg_lo: int = 0, clamp: int = 0) -> Value:
+    """c plus the products of the fields; bit n of neg_lo: operand n is signed. clamp: the nearest value that
+    fits the type of c.
+    """
+    total = cast(c, "i64")
     for low in range(0, 32, width):
         parts = []
         for n, operand in enumerate((a, b)):
@@ -283,32 +287,33 @@ def dot(a: Value, b: Value, c: Value, width: int, neg_lo: int = 0) -> Value:
             parts.append(
                 bits(lifted, "i32") >> 32 - width if neg_lo >> n & 1 else bits(lifted >> 32 - width, "i32")
             )
-        total = total + parts[0] * parts[1]
-    return total
+        total = total + cast(parts[0], "i64") * cast(parts[1], "i64")
+    if clamp:
+        lowest, highest = limits(c.kind)
+        total = smaller(larger(total, lowest), highest)
+    return cast(total, c.kind)
+
+
+def dot_row(name: str, width: int, signature: str, signs: int | None, kind: str) -> None:
+    """signs: bit n says that operand n is signed; None where the instruction says so, by neg_lo."""
+
+    def apply(a: Value, b: Value, c: Value, clamp: int, neg_lo: int | None = signs) -> Value:
+        return dot(a, b, c, width, neg_lo, clamp)
+
+    row(name, signature, apply, kind, ("clamp",) if signs is not None else ("neg_lo", "clamp"))
 
 
 for width in (8, 4):
-    row(
-        f"v_dot{32 // width}_i32_iu{width}",
-        "i32 = b32 b32 i32",
-        lambda a, b, c, neg_lo, width=width: dot(a, b, c, width, neg_lo),
-        "dot",
-        ("neg_lo",),
-    )
-    row(
-        f"v_dot{32 // width}_u32_u{width}",
-        "u32 = b32 b32 u32",
-        lambda a, b, c, width=width: bits(dot(a, b, c, width), "u32"),
-        "dot",
-    )
+    dot_row(f"v_dot{32 // width}_i32_iu{width}", width, "i32 = b32 b32 i32", None, "dot")
+    dot_row(f"v_dot{32 // width}_u32_u{width}", width, "u32 = b32 b32 u32", 0, "dot")
 
 
 # -- with the clamp bit: the nearest value that fits ---------------------------------------------------------
-def saturating(function):
-    """The same in 64 bits, limited to what the type of the operands holds."""
+def saturating(function, result: str | None = None):
+    """The same in 64 bits, limited to what that type holds, by default that of the operands."""
 
-    def apply(*operands: Value) -> Value:
-        kind = operands[0].kind
+    def apply(*operands: Value, clamp: int = 1) -> Value:
+        kind = result or operands[0].kind
         lowest, highest = limits(kind)
         wide = function(*(cast(operand, "i64") for operand in operands))
         return cast(smaller(larger(wide, lowest), highest), kind)
@@ -326,6 +331,11 @@ SATURATING = {
     for t in ("u16", "i16", "u32", "i32")
     for pack in ("", "pk_")
 }
+for kind, low in (("u32", lambda x: x & 0xFFFFFF), ("i32", lambda x: x << 40 >> 40)):
+    SATURATING[f"v_mad_{kind}_{kind[0]}24"] = saturating(lambda a, b, c, low=low: low(a) * low(b) + c, kind)
+    SATURATING[f"v_mad_{kind}_{kind[0]}16"] = saturating(lambda a, b, c: a * b + c, kind)
+    short = f"{kind[0]}16"
+    SATURATING[f"v_mad_legacy_{short}"] = SATURATING[f"v_mad_{short}"]
 SATURATING |= {
     name.replace("_add_", "_add_nc_").replace("_sub_", "_sub_nc_"): function
     for name, function in SATURATING.items()

@@ -331,8 +331,8 @@ for name in ("vscnt", "vmcnt", "expcnt", "lgkmcnt"):
     row(f"s_waitcnt_{name}", "= s32 hex", None, "wait")
 row("s_sendmsg", "= message", None, "message")
 row("s_sendmsghalt", "= message", None, "unknown")
-row("s_sendmsg_rtn_b32", "s32 = message", None, "unknown")
-row("s_sendmsg_rtn_b64", "s64 = message", None, "unknown")
+row("s_sendmsg_rtn_b32", "s32 = message", None, "clock")
+row("s_sendmsg_rtn_b64", "s64 = message", None, "clock")
 row("s_version", "= hex", None, "wait")
 for name in ("begin", "end"):
     row(f"s_subvector_loop_{name}", "s32 = label", None, "unknown")

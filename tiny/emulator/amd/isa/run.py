@@ -263,7 +263,7 @@ class Part:
             id_enable=enable,
             ids_in_ttmp=kernel.family.name == "gfx12",
             entry=kernel.entry,
-            mode=kernel.rsrc1.float_mode,
+            mode=kernel.mode,
             vgprs=kernel.vgprs,
         )
         for name, values in (

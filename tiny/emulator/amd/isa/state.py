@@ -13,6 +13,7 @@ import numpy as np
 
 from tiny.emulator.amd.isa.decode import EXEC, Family, Instruction, decode
 from tiny.emulator.amd.isa.memory import AddressSpace
+from tiny.emulator.amd.isa.mode import ModeRegister
 from tiny.emulator.amd.isa.text import disassemble
 from tiny.hcq.layout import Struct, bits, u32, u64
 
@@ -48,6 +49,7 @@ class PgmRsrc1(Struct, dwords=1):
     float_mode = bits(0, 12, 8)
     dx10_clamp = bits(0, 21, 1)
     ieee_mode = bits(0, 23, 1)
+    fp16_ovfl = bits(0, 26, 1)
 
 
 class PgmRsrc2(Struct, dwords=1):
@@ -131,6 +133,15 @@ class Kernel:
         """VGPRs a wave has: RSRC1 counts in eights, in wave32 of gfx11 and later as in wave64 of gfx942."""
         return min(8 * (self.rsrc1.vgprs + 1), 2 * VECTORS)
 
+    @property
+    def mode(self) -> int:
+        """The MODE register at the start. gfx12 has other fields where dx10_clamp and ieee were."""
+        rsrc1, old = self.rsrc1, self.family.name != "gfx12"
+        word = ModeRegister(
+            dx10_clamp=rsrc1.dx10_clamp & old, ieee=rsrc1.ieee_mode & old, fp16_ovfl=rsrc1.fp16_ovfl
+        )
+        return int.from_bytes(bytes(word), "little") | rsrc1.float_mode
+
     @functools.cached_property
     def rsrc1(self) -> PgmRsrc1:
         return PgmRsrc1.decode(self.pgm_rsrc1.to_bytes(4, "little"))
@@ -195,7 +206,7 @@ class Wave:
         self.v = self.memory[WaveHeader.dwords :].reshape(2 * VECTORS, lanes)
         self.memory[[SCC, STATE]] = 0
         self.memory[PC] = dispatch.kernel.entry
-        self.memory[MODE] = dispatch.kernel.rsrc1.float_mode
+        self.memory[MODE] = dispatch.kernel.mode
         self.scratch = np.full((lanes, dispatch.kernel.scratch_bytes), POISON & 255, dtype=np.uint8)
         self.memory[SCRATCH : SCRATCH + 2] = np.array([self.scratch.ctypes.data], dtype=np.uint64).view(
             np.uint32

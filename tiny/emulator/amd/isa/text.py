@@ -183,9 +183,23 @@ def _vop3_modifiers(instruction: Instruction) -> str:
             text += _array("op_sel", op_sel, 2)
         else:
             text += _array("op_sel", flags | (op_sel >> 3 & 1) << count, count + 1)
+    byte = _chosen_byte(instruction, op_sel)
+    if byte and (instruction.family.name == "gfx12"):
+        text += f" byte_sel:{byte}"
+    elif byte:
+        text += f" op_sel:[0,0,{byte & 1},{byte >> 1}]"
     if instruction.get("clamp"):
         text += " clamp"
     return text + ("", " mul:2", " mul:4", " div:2")[instruction.get("omod")]
+
+
+def _chosen_byte(instruction: Instruction, op_sel: int) -> int:
+    """The byte that a conversion of 8-bit floats reads or writes."""
+    if instruction.name.startswith("v_cvt_sr_"):
+        return op_sel >> 2
+    if instruction.name in ("v_cvt_f32_fp8", "v_cvt_f32_bf8"):
+        return (op_sel & 1) << 1 | op_sel >> 1 & 1
+    return 0
 
 
 def _vop3p_modifiers(instruction: Instruction) -> str:

@@ -18,8 +18,10 @@ from tiny.emulator.amd.isa.interpreter import (
     check_barrier,
     hardware_register,
     index_stores,
+    mode_with,
 )
-from tiny.emulator.amd.isa.lower import Mode, Store, lower, raw
+from tiny.emulator.amd.isa.lower import Store, lower, raw
+from tiny.emulator.amd.isa.mode import INDEX, Mode
 from tiny.emulator.amd.isa.segment import EXEC, LANE_WISE, Segment, mask_text, mentions, uniform_leaf
 from tiny.emulator.amd.isa.state import Kernel
 from tiny.toolchain import Source
@@ -54,7 +56,7 @@ class Translator:
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
         self.null = 249 - kernel.family.m0
-        self._start_mode = kernel.rsrc1.float_mode
+        self._start_mode = kernel.mode
         self._lines: list[str] = []
         self._float_mode = self._start_mode
         self._segment = Segment(kernel.wave_size, self.null)
@@ -109,9 +111,12 @@ class Translator:
     def _check(self, instruction: Instruction) -> None:
         kind = instruction.operation.kind
         if kind in VECTOR_KINDS or kind == "scalar":
-            stores = lower(instruction, Mode.from_bits(self._start_mode), self.kernel.wave_size)
+            mode = Mode.from_bits(self._start_mode, self.kernel.family.name)
+            stores = lower(instruction, mode, self.kernel.wave_size)
             if any(store.where == "sgpr_at" or uses(store, INTERPRETED) for store in stores):
                 raise UnsupportedError(instruction.name)
+        elif kind == "register" and hardware_register(instruction)[0] != MODE_REGISTER:
+            raise UnsupportedError("a hardware register other than MODE")
         elif kind in ("memory", "scalar memory"):
             c_memory.statements(instruction, self.kernel.wave_size, self.null)
         elif kind not in (
@@ -176,7 +181,8 @@ class Translator:
         return getattr(self, f"_{kind.replace(' ', '_')}")(instruction, pc)
 
     def _registers(self, instruction: Instruction) -> None:
-        stores = lower(instruction, Mode.from_bits(self._float_mode), self.kernel.wave_size)
+        mode = Mode.from_bits(self._float_mode, self.kernel.family.name)
+        stores = lower(instruction, mode, self.kernel.wave_size)
         if all(store.where in LANE_WISE for store in stores):
             if not self._segment.accepts(stores):
                 self._finish()
@@ -280,21 +286,19 @@ class Translator:
         return False
 
     def _set_mode(self, mode: int) -> None:
-        Mode.from_bits(mode)
         self._float_mode = mode
         self._lines.append(f"w->mode = {mode};")
 
     def _register(self, instruction: Instruction, pc: int) -> bool:
         number, low, width = hardware_register(instruction)
-        if number != MODE_REGISTER:
-            raise UnsupportedError(f"hardware register {number}")
         mask = (1 << width) - 1 << low
         if instruction.name == "s_getreg_b32":
-            self._lines.append(f"S[{instruction.results[0].code}] = (w->mode & {mask:#x}u) >> {low};")
+            seen = mask & ~INDEX.mask
+            self._lines.append(f"S[{instruction.results[0].code}] = (w->mode & {seen:#x}u) >> {low};")
             return False
-        if instruction.name != "s_setreg_imm32_b32" or low + width > 8:
+        if instruction.name != "s_setreg_imm32_b32":
             raise UnsupportedError(f"{instruction.name} of MODE with a value that is not known in advance")
-        self._set_mode(self._float_mode & ~mask | instruction.sources[1].value << low & mask)
+        self._set_mode(mode_with(self._float_mode, number, instruction.sources[1].value << low, mask))
         return False
 
 

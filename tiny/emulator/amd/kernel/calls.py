@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from tiny.autogen import kfd_6_12 as kfd
+from tiny.emulator.amd.isa.clock import realtime
 from tiny.emulator.amd.kernel import queues
 from tiny.emulator.amd.kernel.cards import PAGE
 from tiny.emulator.amd.kernel.events import WITH_SLOT, KernelError
@@ -30,7 +31,6 @@ LDS_APERTURE, SCRATCH_APERTURE = 1 << 48, 2 << 48  # kfd_flat_memory.c, gfx9 and
 GPUVM_BASE, GPUVM_LIMIT = 0x1000, (1 << 47) - 1
 EVENTS_OFFSET = 2 << 62  # of the event page when /dev/kfd is mapped: kfd_priv.h, KFD_MMAP_TYPE_EVENTS
 TILE_MODES, MACRO_TILE_MODES = 32, 16  # amdgpu_gfx.h, struct amdgpu_gfx_config
-CLOCK_HZ = 100_000_000  # of the GPU's counter
 
 
 def call(request: int, struct: str):
@@ -45,7 +45,7 @@ def call(request: int, struct: str):
 
 def clock() -> int:
     """The GPU's counter."""
-    return time.monotonic_ns() // (10**9 // CLOCK_HZ)
+    return realtime()
 
 
 @call(kfd.AMDKFD_IOC_GET_VERSION, "get_version")

@@ -1,9 +1,13 @@
 """Queues that tell when their commands ran: on the CPU and on emulated cards."""
+import os
+import subprocess
+import sys
 import time
 
 import pytest
 
 from tests.hcq.amd.conftest import opened
+from tiny import Context
 from tiny.emulator.amd.kernel.cards import cards_named
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq import device as devices
@@ -77,3 +81,38 @@ def test_what_was_dropped_has_no_times(told):
     device.reset()
     events.flush()
     assert told == []
+
+
+def test_telling_does_not_wait_for_what_never_ends_more_than_once(told):
+    device = devices.open("CPU")
+    flag = device.allocate(8).initialize(bytes(8))
+    queue = TimedQueue(device.queue())
+    queue.wait(flag.address, 1)
+    template = queue.finish()
+    for _ in range(5):
+        template.submit()
+    start = time.monotonic()
+    with Context(TIMEOUT_MS=300):
+        events.flush()
+    assert 0.25 < time.monotonic() - start < 1.2 and told == []
+    device.reset()
+    with Context(TIMEOUT_MS=300):
+        events.flush()
+    assert told == []
+
+
+def test_all_is_told_before_devices_close_at_the_end_of_a_process():
+    """Two cards: the second is opened after the first has been used."""
+    code = """
+import tiny
+from tiny.hcq import device, events
+from tiny.hcq.timed import TimedQueue
+events.subscribe(lambda event: print(event.device, event.point) if isinstance(event, events.Ran) else None)
+for name in ("AMD", "AMD:1"):
+    queue = TimedQueue(device.open(name).queue())
+    queue.barrier()
+    queue.finish().submit()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                          env=os.environ | {"EMULATE": "gfx1100,gfx942"})
+    assert (done.stdout, done.stderr) == ("AMD 1\nAMD:1 1\n", "")

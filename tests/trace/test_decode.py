@@ -7,6 +7,7 @@ import pytest
 
 from tiny.hcq.amd import aql, dispatch, pm4, sdma
 from tiny.hcq.amd.registers import GFX11
+from tiny.hcq.cpu import packets as cpu
 from tiny.hcq.nv import compute, copy, push, qmd
 from tiny.trace import decode, streams
 
@@ -132,6 +133,7 @@ def test_ring_entries_and_qmds():
 
 @pytest.mark.parametrize("kind, data", [
     ("sdma", bytes(sdma.Fence(value=1)) + bytes(sdma.Trap(interrupt_id=3))),
+    ("cpu", bytes(cpu.Execute(program=0x1000, groups=4, arguments=(1, 2))) + bytes(cpu.Signal(value=3))),
     ("aql", bytes(aql.KernelDispatch(kernel_object=0x1000)) + bytes(aql.BarrierAnd(signals_0=8))),
 ])
 def test_other_kinds(capsys, monkeypatch, kind, data):

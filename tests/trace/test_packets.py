@@ -1,13 +1,15 @@
 """Packets in a trace: one line each, buffers inside of buffers, addresses in one piece, what is no packet."""
 import ctypes
+from collections import namedtuple
 
 from tiny.hcq.amd import aql, dispatch, pm4, sdma
 from tiny.hcq.amd.registers import GFX11
 from tiny.hcq.cpu import packets as cpu
 from tiny.hcq.nv import compute, push
-from tiny.trace.packets import Decoder, Loaded
+from tiny.trace.packets import Decoder, named
 from tiny.trace.reach import Reach
 
+Named = namedtuple("Named", "name entries argument_bytes")   # what the text needs of a program
 CODE, KERNARG = 0x7f12_3456_7800, 0x7f00_0000_2000
 
 
@@ -30,7 +32,7 @@ def launch() -> bytes:
 def test_a_launch_in_an_indirect_buffer_names_its_kernel_and_arguments():
     inner = launch()
     one = decoder({0x1000: inner, KERNARG: (5).to_bytes(8, "little") + (1 << 40).to_bytes(8, "little")})
-    one.programs[CODE] = Loaded("add", 16)
+    one.programs.update(named([Named("add", (CODE, 0x8000), 16)]))
     ring = bytes(pm4.IndirectBuffer(address=0x1000, size_dwords=len(inner) // 4)) + bytes(pm4.EventWrite())
     lines = list(one.lines("pm4", 11, ring, 0x40))
     assert lines[0].startswith("0x40 IndirectBuffer(address=0x1000, ") and lines[-1] == "0x50 EventWrite()"
@@ -41,7 +43,7 @@ def test_a_launch_in_an_indirect_buffer_names_its_kernel_and_arguments():
 
 def test_aql_and_the_cpu_name_kernels_too():
     one = decoder({KERNARG: bytes(8)})
-    one.programs[0x9000] = Loaded("scale", 8)
+    one.programs.update(named([Named("scale", (0x9000,), 8)]))
     packet = bytes(aql.KernelDispatch(kernel_object=0x9000, kernarg=KERNARG))
     [line] = one.lines("aql", 9, packet)
     assert line.endswith(" kernel=scale arguments=[0x0]")

@@ -202,7 +202,8 @@ def test_a_context_records_while_it_lasts_also_open_devices(tmp_path):
         assert "ioctl" in vars(provider) and events.listeners
         (Tensor([1, 2]) + 1).tolist()
     text = (tmp_path / "run").read_text()
-    assert text.count("doorbell CPU compute") == 1
+    assert text.count("doorbell CPU compute") == 1 and "\ndevice CPU arch=" in text
+    assert " kernel=map_2_int32" in text                    # which was loaded before
     (Tensor([1, 2]) + 1).tolist()
     assert (tmp_path / "run").read_text() == text
     assert not vars(provider).keys() & set(io.WATCHED) and not events.listeners

@@ -47,7 +47,7 @@ def test_the_calls_of_a_run_are_answered_as_they_were(recorded, capsys):
     ("-> {major_version=0x1, minor_version=0x11}", "-> {major_version=0x1}", "GET_VERSION"),
     ("ring_size=0x40000", "ring_size=0x30000", "CREATE_QUEUE"),
     ("gpu_id=0x4a10, queue_type=SDMA", "gpu_id=0x4a10, queue_type=0x63", "CREATE_QUEUE"),
-    ("event_type=MEMORY", "event_type=0x63", "CREATE_EVENT"),
+    ("n_devices=0x1", "n_devices=0x0", "MAP_MEMORY_TO_GPU"),
     ("size=0x100000, handle=0x0", "size=0x0, handle=0x0", "ALLOC_MEMORY_OF_GPU"),
 ])
 def test_a_card_that_answers_otherwise_is_told(added, tmp_path, capsys, old, new, call):  # noqa: F811

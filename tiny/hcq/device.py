@@ -266,10 +266,15 @@ def open(name: str | None = None) -> Device:
                     prepare(kind)
                 device = _opened[key] = _kinds[kind].open(int(number or 0))
                 if events.listeners:
-                    events.emit(events.Opened(key, device.target.arch, device.target.compiler, device.detail,
-                                              dict(device.facts)))
+                    tell_opened(device)
     device.check_usable()
     return device
+
+
+def tell_opened(device: Device) -> None:
+    """Tell listeners of a device that is open."""
+    events.emit(events.Opened(device.name, device.target.arch, device.target.compiler, device.detail,
+                              dict(device.facts)))
 
 
 def opened() -> list[Device]:

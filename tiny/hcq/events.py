@@ -2,7 +2,7 @@
 
 An event costs nothing while nobody listens: the places that make one look at `listeners` first.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -26,23 +26,21 @@ class Compiled(NamedTuple):
 class Loaded(NamedTuple):
     """A program is in a device's memory. address, size: its image.
 
-    object_code: what it was loaded from; entries: the addresses by which commands name it; argument_bytes:
-    that a launch has in memory, 0 where arguments stand in the commands.
+    object_code: what it was loaded from.
     """
     device: str
     name: str
     address: int
     size: int
     object_code: bytes
-    entries: tuple[int, ...]
-    argument_bytes: int = 0
 
 
 class Ringing(NamedTuple):
     """A doorbell is about to be rung. commands: what the ring holds since the last time, from byte `at` on.
 
     kind: of packets, "pm4", "aql", "sdma" or "cpu"; gfx: the graphics generation, 0 for none; value: what is
-    written to the doorbell.
+    written to the doorbell; programs: those that the commands may name, each with `name`, `entries` and
+    `argument_bytes`.
     """
     device: str
     queue: str
@@ -51,6 +49,7 @@ class Ringing(NamedTuple):
     at: int
     commands: bytes
     value: int
+    programs: Sequence = ()
 
 
 class Submitted(NamedTuple):

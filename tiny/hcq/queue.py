@@ -33,6 +33,16 @@ class Program:
     def __init__(self, name: str, address: int, device, image):
         self.name, self.address, self.device, self.image = name, address, device, image
 
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """The addresses by which commands name it."""
+        return (self.address,)
+
+    @property
+    def argument_bytes(self) -> int:
+        """What a launch has in memory; 0 where arguments stand in the commands."""
+        return 0
+
     def __del__(self):
         if self.device is not None:
             self.device.allocator.retire(self.image)        # commands in flight may still run it

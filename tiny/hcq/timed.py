@@ -64,7 +64,6 @@ _flights: deque[_Flight] = deque()
 _areas: "weakref.WeakKeyDictionary[object, dict[int, list[_Area]]]" = weakref.WeakKeyDictionary()
 _clocks: "weakref.WeakKeyDictionary[object, _Clock]" = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
-_flushed_at_exit: list[object] = []
 
 
 class TimedQueue:
@@ -115,9 +114,11 @@ class TimedQueue:
 
     def finish(self) -> "TimedTemplate":
         """What was recorded, ready to submit."""
-        if not _flushed_at_exit:                            # which is before the opened devices are closed
-            _flushed_at_exit.append(atexit.register(_bring_all))
-        return TimedTemplate(self._queue.finish(), self._commands)
+        template = self._queue.finish()
+        if template.device not in _areas:
+            _areas[template.device] = {}
+            atexit.register(_bring_all)                     # runs before the device's close
+        return TimedTemplate(template, self._commands)
 
 
 def _behind(value: int | Slot) -> int | Slot:
@@ -163,26 +164,29 @@ class TimedTemplate:
 
 def _take(device, size: int) -> _Area:
     pages = -(-size // mmap.PAGESIZE)
-    free = _areas.setdefault(device, {}).setdefault(pages, [])
+    free = _areas[device].setdefault(pages, [])
     return free.pop() if free else _Area(device, size)
 
 
 def _bring(wait: bool) -> None:
-    """Tell the times of submissions that have finished. wait: for all others too. Holds the lock."""
+    """Tell the times of submissions that have finished. wait: for all others too. Holds the lock.
+
+    What failed, or did not end in TIMEOUT_MS, has no times; whoever waits for it gets the error.
+    """
+    failed = set()
     for _ in range(len(_flights)):
         flight = _flights.popleft()
         device = flight.template.device
-        if wait:
+        if wait and device not in failed:
             try:
                 device.synchronize(flight.point)
             except DeviceError:
-                continue                                    # it failed, and whoever waited for it was told
-        if device.timeline.completed < flight.point:
+                failed.add(device)
+        if device.timeline.completed >= flight.point:
+            _tell(flight)
+            _areas[device][len(flight.area.pages) // mmap.PAGESIZE].append(flight.area)
+        elif not wait:
             _flights.append(flight)
-            continue
-        _tell(flight)
-        pages = len(flight.area.pages) // mmap.PAGESIZE
-        _areas[device][pages].append(flight.area)
 
 
 def _tell(flight: _Flight) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tiny import config
+from tiny.hcq import device as devices
 from tiny.hcq import events
 from tiny.hcq.device import Device
 from tiny.hcq.queue import Recorder, Template
@@ -27,7 +28,10 @@ _started: set[str] = set()
 
 def start(setting: str, path: str) -> Callable[[], None]:
     """Start a recorder; call what is returned to end it. ConfigError if the file cannot be written."""
-    return importlib.import_module(RECORDERS[setting]).start(path)
+    stop = importlib.import_module(RECORDERS[setting]).start(path)
+    for device in devices.opened():
+        devices.tell_opened(device)
+    return stop
 
 
 def start_recorders(kind: str) -> None:
@@ -55,9 +59,7 @@ def packet_lines(template: Template) -> Iterator[str]:
         yield from map(str, template.packets())
         return
     packets = importlib.import_module(PACKETS)
-    names = {address: packets.Loaded(program.name, 0) for program in template.programs
-             for address in (program.address, getattr(program, "descriptor", 0))}
-    decoder = packets.Decoder(lambda address, size: None, names)
+    decoder = packets.Decoder(lambda address, size: None, packets.named(template.programs))
     for queue, kind, gfx, data in streams:
         for line in decoder.lines(kind, gfx, data):
             yield f"{queue} {line}"

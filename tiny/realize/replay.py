@@ -6,10 +6,12 @@
 A replay is one command template, one doorbell: arguments, fresh results, random keys and variables are
 patched, everything else has fixed addresses.
 """
+import time
 from collections.abc import Sequence
 
 from tiny import config
 from tiny.hcq import device as devices
+from tiny.hcq import events
 from tiny.hcq.memory import Buffer
 from tiny.hcq.queue import Slot, Template
 from tiny.ir.integer import compile_function
@@ -101,6 +103,7 @@ class Replay:
         """Submit again with other arguments and variables;
         returns the memory of the fresh storages, in their order.
         """
+        start = time.monotonic_ns() if events.listeners else 0
         made = [allocate(self.device, size) for size in self._sizes]
         if self._template is None:
             return made
@@ -122,6 +125,8 @@ class Replay:
         about = (dict(zip(self.variables, variables, strict=True)),) if template.timed else ()
         template.submit(slots[:template.slot_count], *about)
         GlobalCounters.submission_count += 1
+        if events.listeners:
+            observe.took("replay", "replay", start or time.monotonic_ns(), kernels=len(self._commands))
         return made
 
     def _submit_each(self, slots: list[int]) -> None:

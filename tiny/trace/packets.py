@@ -1,6 +1,6 @@
 """Commands as a trace shows them: one line for each packet, indirect buffers followed, kernels named."""
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tiny.hcq.amd import aql, pm4, sdma
@@ -21,18 +21,16 @@ USER_DATA = re.compile(r"COMPUTE_USER_DATA_(\d*[02468])")
 ARGUMENT_BYTES = 8                                          # of one argument of a kernel
 
 
-@dataclass(slots=True)
-class Loaded:
-    """A program that commands may name. argument_bytes: in memory, 0 where they stand in the command."""
-    name: str
-    argument_bytes: int
+def named(programs: Iterable) -> dict[int, object]:
+    """hcq's programs by the addresses that commands name them by."""
+    return {address: program for program in programs for address in program.entries}
 
 
 @dataclass(slots=True)
 class Decoder:
-    """Packets of a device's queues as text. read: memory; programs: by the addresses that name them."""
+    """Packets of a device's queues as text. read: memory; programs: see `named`."""
     read: Read
-    programs: dict[int, Loaded] = field(default_factory=dict)
+    programs: dict[int, object] = field(default_factory=dict)
 
     def lines(self, kind: str, number: int, data: bytes, at: int = 0) -> Iterator[str]:
         """A line for each packet: its byte offset, inside of which other ones, then the packet.

@@ -18,7 +18,7 @@ from importlib import metadata
 from tiny.hcq import events, io
 from tiny.trace import ioctls
 from tiny.trace.output import Output
-from tiny.trace.packets import Decoder, Loaded
+from tiny.trace.packets import Decoder, named
 from tiny.trace.reach import Reach
 
 FORMAT = 1
@@ -69,7 +69,6 @@ class Recorder:
     def __init__(self, file: Output):
         self.file = file
         self._reach = Reach()
-        self._decoders: dict[str, Decoder] = {}             # one for each device
 
     # -- calls of a provider, see io.watch ---------------------------------------------------------------
     def open(self, call: Callable, path: str, flags: int = os.O_RDWR) -> int:
@@ -131,22 +130,17 @@ class Recorder:
     def heard(self, event: object) -> None:
         """Write down the events that are records: devices, programs, and what a doorbell tells."""
         if isinstance(event, events.Ringing):
-            decoder = self._decoder(event.device)
+            decoder = Decoder(self._reach.read, named(event.programs))
             lines = [f"packet {event.device} {event.queue} {line}"
                      for line in decoder.lines(event.kind, event.gfx, event.commands, event.at)]
             self.file.write([*lines, f"doorbell {event.device} {event.queue} value={event.value:#x}"])
         elif isinstance(event, events.Loaded):
-            for address in event.entries:
-                self._decoder(event.device).programs[address] = Loaded(event.name, event.argument_bytes)
             self.file.write([f"program {event.device} {event.name} address={event.address:#x} "
                              f"size={event.size:#x} code={_digest(event.object_code)}"])
         elif isinstance(event, events.Opened):
             facts = "".join(f" {name}={value}" for name, value in event.facts.items())
             self.file.write([f'device {event.device} arch={event.arch} compiler="{event.compiler}" '
                              f'detail="{event.detail}"{facts}'])
-
-    def _decoder(self, device: str) -> Decoder:
-        return self._decoders.setdefault(device, Decoder(self._reach.read))
 
 
 def _bits(value: int, names: dict[int, str], nothing: str = "NONE") -> str:

@@ -202,16 +202,16 @@ def cards_of(lines: Iterable[tuple[int, str]]) -> list[tuple[str, object]]:
     """
     texts = [text for _, text in lines]
     large_bar = any("PUBLIC" in text for text in texts if "ALLOC_MEMORY_OF_GPU" in text)
-    cards = []
+    cards = {}
     for text in texts:
         if text.startswith("device AMD"):
             facts = {name: int(value) for name, value in re.findall(r" (\w+)=(\d+)\b", text)}
             arch, memory = re.search(r"arch=(\w+)", text)[1], re.search(r"(\d+) GiB", text)
             card = importlib.import_module(EMULATOR).card_like(arch, facts, int(memory[1]) << 30, large_bar)
-            cards.append((f"/dev/dri/renderD{facts['drm_render_minor']}", card))
+            cards[f"/dev/dri/renderD{facts['drm_render_minor']}"] = card
     if not cards:
         raise ValueError("the trace has no record of an AMD device; there is nothing to replay it on")
-    return cards
+    return list(cards.items())
 
 
 def replay_calls(lines: list[tuple[int, str]], say: Callable[[str], None]) -> int:

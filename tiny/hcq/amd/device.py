@@ -125,9 +125,7 @@ class AmdDevice(QueueDevice):
         program = AmdProgram(kernel, image.base, threads, self, image)
         self.io.name_code(program.address, entry)
         if events.listeners:
-            entries = (program.address, program.descriptor)
-            events.emit(events.Loaded(self.name, entry, image.base, image.code.size, object_code, entries,
-                                      kernel.kernarg_bytes))
+            events.emit(events.Loaded(self.name, entry, image.base, image.code.size, object_code))
         return program
 
     def scratch_for(self, lane_bytes: int, lanes: int) -> tuple[Buffer, int, int]:
@@ -213,6 +211,7 @@ class AmdDevice(QueueDevice):
             template.fill_all(values, instance.address)
             instance.view[:] = template.image
             point = instance.point = self.timeline.submitted + 1
+            self.compute.programs = template.programs
             self._put_commands(self.compute.pieces(template, instance), self.compute.end(point))
             self.timeline.submitted = point
             self._flying.append((point, self.compute.position, template))

@@ -152,3 +152,13 @@ class AmdProgram(Program):
         self.rsrc1 = kernel.rsrc1 | generation.extra_rsrc1
         self.rsrc2 = generation.with_lds(kernel.rsrc2, kernel.local_bytes)
         self.initiator = generation.initiator(kernel.wave32)
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """PM4 names the code, AQL its descriptor."""
+        return self.address, self.descriptor
+
+    @property
+    def argument_bytes(self) -> int:
+        """See Program."""
+        return self.kernel.kernarg_bytes

@@ -6,6 +6,7 @@ bytes for SDMA. Order of a submission: packets, then the write pointer, then the
 stores in order.
 """
 import errno
+from collections.abc import Sequence
 
 from tiny.autogen import kfd_6_12 as kfd
 from tiny.hcq import events, io
@@ -25,7 +26,7 @@ class HardwareQueue:
     """A user queue of a card. Not safe between threads: the device holds its lock.
 
     position  bytes ever put into the ring      unit  bytes that pointers and doorbell count in
-    packets   their name in a trace
+    packets   their name in a trace             programs  that the commands put last may name
     """
     kind: int
     packets: str
@@ -37,6 +38,7 @@ class HardwareQueue:
     def __init__(self, memory: CardMemory, generation, device_name: str):
         self.memory, self.io = memory, memory.io
         self.generation, self.device_name = generation, device_name
+        self.programs: Sequence = ()
         self._ring_memory = memory.allocate(self.ring_bytes, HOST)
         self._pointer_memory = memory.allocate(PAGE, HOST)
         self._buffers = self._allocate_buffers()
@@ -107,7 +109,7 @@ class HardwareQueue:
         commands = bytes(self.ring[start:start + size])
         commands += bytes(self.ring[:size - len(commands)])
         events.emit(events.Ringing(self.device_name, self.name, self.packets, self.generation.gfx, start,
-                                   commands, value))
+                                   commands, value, self.programs))
 
     def _store(self, position: int) -> None:
         self._doorbell[0] = position                        # one 64-bit store

@@ -79,8 +79,7 @@ class CpuDevice(QueueDevice):
         program = Program(entry, record.address, self, (image, record))
         self._programs[record.address] = program
         if events.listeners:
-            events.emit(events.Loaded(self.name, entry, image.address, image.size, object_code,
-                                      (record.address,)))
+            events.emit(events.Loaded(self.name, entry, image.address, image.size, object_code))
         return program
 
     def _image(self, object_code: bytes) -> Image:
@@ -114,7 +113,7 @@ class CpuDevice(QueueDevice):
             size = len(template.image)
             if size <= engine.room():
                 if events.listeners:
-                    self._tell(template.image)
+                    self._tell(template.image, template.programs)
                 engine.put(template.image, template.urgent)
             else:
                 self._put_in_pieces(template)
@@ -136,14 +135,14 @@ class CpuDevice(QueueDevice):
             if self._wait_for(self._engine.consumed_address, position, point) == WaitResult.ERROR:
                 self._raise_failure()
             if events.listeners:
-                self._tell(image[start:end])
+                self._tell(image[start:end], template.programs)
             self._engine.put(image[start:end], True)
             start = end
 
-    def _tell(self, commands) -> None:
+    def _tell(self, commands, programs: Sequence[Program]) -> None:
         """Tell who listens of commands that are about to be put."""
         at, end = self._engine.written % RING_BYTES, self._engine.written + len(commands)
-        events.emit(events.Ringing(self.name, "compute", *self.stream, at, bytes(commands), end))
+        events.emit(events.Ringing(self.name, "compute", *self.stream, at, bytes(commands), end, programs))
 
     # -- waiting ---------------------------------------------------------------------------------------
     def _wait_for_point(self, point: int, timeout_ms: int | None) -> None:

@@ -29,20 +29,21 @@ class SdmaEngine(Engine):
         packet, length = self.decode(data, 0, self.queue.ring + start)
         if isinstance(packet, sdma.Indirect) and (start + length) // 4 % INDIRECT_END:
             raise EmulatorError(f"{self}: INDIRECT at {self.queue.ring + start:#x} does not end on a "
-                                f"boundary of "
-                                f"{INDIRECT_END} dwords")
-        yield from self.execute(packet)
+                                f"boundary of {INDIRECT_END} dwords")
+        yield from self.execute(packet, self.queue.ring + start)
         self.position += length
 
-    def execute(self, packet) -> Iterator[None]:
-        """Do what a packet says."""
-        for kind, handler in _HANDLERS.items():
-            if isinstance(packet, kind):
-                waits = handler(self, packet)
-                if waits is not None:
-                    yield from waits
-                return
-        raise EmulatorError(f"{self}: {type(packet).__name__} is not emulated: {packet}")
+    def execute(self, packet, where: int) -> Iterator[None]:
+        """Do what a packet at an address says."""
+        handler = next((done for kind, done in _HANDLERS.items() if isinstance(packet, kind)), None)
+        if handler is None:
+            raise EmulatorError(f"{self}: {type(packet).__name__} at {where:#x} is not emulated: {packet}")
+        try:
+            waits = handler(self, packet)
+            if waits is not None:
+                yield from waits
+        except EmulatorError as error:
+            raise EmulatorError(f"{error}, in the packet at {where:#x}") from error
 
     def nop(self, packet) -> None:
         """Nothing."""
@@ -97,7 +98,7 @@ class SdmaEngine(Engine):
         offset = 0
         while offset < len(data):
             inner, length = self.decode(data, offset, packet.address + offset)
-            yield from self.execute(inner)
+            yield from self.execute(inner, packet.address + offset)
             offset += length
 
     def _aligned(self, packet, address: int, size: int) -> None:

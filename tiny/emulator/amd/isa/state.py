@@ -296,9 +296,10 @@ class Wave:
             text = disassemble(kernel.at(self.pc), self.lanes)
         except ValueError as undecoded:
             text = str(undecoded)
+        why = text if text == str(reason) else f"{text}: {reason}"
         return EmulationError(
             f"{kernel.name}, workgroup {self.group}, wave {self.number}, at {self.pc:#x} "
-            f"({kernel.address + self.pc:#x}): {text}: {reason}"
+            f"({kernel.address + self.pc:#x}): {why}"
         )
 
 

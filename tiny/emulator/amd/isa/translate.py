@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 
 from tiny.emulator.amd.isa import c_memory, c_text
-from tiny.emulator.amd.isa.decode import VCC, Family, Instruction, decode
+from tiny.emulator.amd.isa.decode import VCC, DecodeError, Family, Instruction, decode
 from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
 from tiny.emulator.amd.isa.interpreter import (
@@ -30,6 +30,7 @@ RUNTIME = Path(__file__).with_name("runtime.c").read_text()
 INTERPRETED = {"scatter", "sgpr_at"}  # leaves that only the interpreter knows
 VECTOR_KINDS = {"vector", "packed", "mix", "dot", "lanes", "matrix", "indirect", "matrix move", "packed move"}
 FUNCTION = "static u32 kernel"
+LONGEST = 12  # bytes of an instruction
 MOST_INSTRUCTIONS = 200_000  # of one kernel; more is a runaway
 
 
@@ -58,6 +59,7 @@ class Translator:
         self.null = 249 - kernel.family.m0
         self._start_mode = kernel.mode
         self._lines: list[str] = []
+        self._undecoded: set[int] = set()
         self._float_mode = self._start_mode
         self._segment = Segment(kernel.wave_size, self.null)
 
@@ -83,7 +85,11 @@ class Translator:
         while todo:
             pc = todo.pop()
             while pc not in reached:
-                instruction = reached[pc] = self.kernel.at(pc)
+                try:
+                    instruction = reached[pc] = self.kernel.at(pc)
+                except DecodeError:
+                    self._undecoded.add(pc)  # a step of the interpreter, which says what is wrong
+                    break
                 if len(reached) > MOST_INSTRUCTIONS:
                     raise UnsupportedError(
                         f"{self.kernel.name} has more than {MOST_INSTRUCTIONS} instructions"
@@ -98,7 +104,7 @@ class Translator:
                 if kind == "end" or instruction.name in ("s_branch", "s_setpc_b64"):
                     break
                 pc = follows
-        return starts & reached.keys(), reached
+        return starts & reached.keys() | self._undecoded, reached
 
     def _translated(self, instruction: Instruction) -> bool:
         """Whether this instruction becomes C; others are steps of the interpreter."""
@@ -135,6 +141,8 @@ class Translator:
     # -- writing ---------------------------------------------------------------------------------------------
     def _block(self, start: int, starts: set[int], reached: dict[int, Instruction]) -> list[str]:
         self._lines, self._float_mode, pc = [], self._start_mode, start
+        if start in self._undecoded:
+            return [f"w->pc = {start}; return STEP;"]
         while pc in reached and (pc == start or pc not in starts):
             instruction = reached[pc]
             leaves = self._instruction(instruction, pc)
@@ -144,7 +152,8 @@ class Translator:
         else:
             self._finish()
             self._leave_mode(pc)
-            self._lines.append(f"goto L{pc};" if pc in reached else f"w->pc = {pc}; return NEW_PLACE;")
+            known = pc in reached or pc in self._undecoded
+            self._lines.append(f"goto L{pc};" if known else f"w->pc = {pc}; return NEW_PLACE;")
         self._finish()
         return self._lines
 
@@ -310,7 +319,11 @@ def extent(family: Family, code: bytes) -> int:
         pc = todo.pop()
         while pc not in seen:
             seen.add(pc)
-            instruction = decode(family, code, pc)
+            try:
+                instruction = decode(family, code, pc)
+            except DecodeError:
+                end = max(end, min(pc + LONGEST, len(code)))  # whoever gets there says so
+                break
             pc += instruction.size
             end = max(end, pc)
             todo += [target for target in jump_targets(instruction, pc) if target >= 0]

@@ -28,7 +28,7 @@ INSTRUCTIONS = {
         "s_mov_b32 s8, 0\n s_mov_b32 s9, 1\n s_setpc_b64 s[8:9]", " out",
     ),
     "a read of unmapped memory": (GLOBAL + "global_load_b32 v2, v[0:1], off", "read of 4 bytes at 0x0"),
-    "a write of unmapped memory": (GLOBAL + "global_store_b64 v[0:1], v[2:3], off", "write of 8 bytes at 0x0"),
+    "a write, unmapped": (GLOBAL + "global_store_b64 v[0:1], v[2:3], off", "write of 8 bytes at 0x0"),
     "a write of the code": (
         "s_getpc_b64 s[2:3]\n v_mov_b32 v1, 0\n global_store_b32 v1, v1, s[2:3]",
         "write of 4 bytes at 0x7f0000000",

@@ -254,3 +254,20 @@ def test_copies_and_pickles_hold_the_value_and_are_tensors_of_their_own(duplicat
 
 def test_sequential_passes_through_the_layers():
     assert Tensor([1.0, -1.0]).sequential([Tensor.relu, lambda x: x + 1]).tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("make", [lambda: Tensor.zeros(10**30), lambda: Tensor.ones(2**40, 2**40),
+                                  lambda: Tensor.arange(10**20), lambda: Tensor.empty(2**62, 2),
+                                  lambda: Tensor.ones(3).expand(10**20, 3),
+                                  lambda: Tensor.rand(10**10, 10**10)])
+def test_more_elements_than_positions_are_refused_where_they_are_asked_for(make):
+    with pytest.raises(ValueError, match=r"elements; a tensor has at most 9223372036854775807"):
+        make()
+
+
+def test_weights_of_no_elements():
+    """As many dividends of 0 as there are ways to start a weight."""
+    for make in (Tensor.scaled_uniform, Tensor.glorot_uniform, Tensor.kaiming_uniform, Tensor.kaiming_normal):
+        assert make(0, 2).numpy().shape == (0, 2)
+        assert make(2, 0).numpy().shape == (2, 0)
+        assert make(0, 0).numpy().shape == (0, 0)

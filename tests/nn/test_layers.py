@@ -121,3 +121,9 @@ def test_linear_starts_within_the_usual_bounds():
 def test_errors_name_the_sizes(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_layers_without_inputs():
+    """The bias alone, as in torch."""
+    layer = nn.Linear(0, 2)
+    np.testing.assert_array_equal(layer(Tensor.zeros(3, 0)).numpy(), np.tile(layer.bias.numpy(), (3, 1)))

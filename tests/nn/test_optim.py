@@ -185,3 +185,9 @@ def test_groups_step_together():
     assert (vector.numpy() != before[1]).all()
     group.lr = 0.5
     assert [optimiser.lr.item() for optimiser in group.optimizers] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("lr", [-1, -1e-9, float("nan")])
+def test_a_learning_rate_below_zero_is_refused(lr):
+    with pytest.raises(ValueError, match="a learning rate is a number from 0 up"):
+        nn.optim.SGD([Tensor.ones(3)], lr=lr)

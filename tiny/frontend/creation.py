@@ -8,7 +8,7 @@ import tiny.realize as runtime
 from tiny.frontend.core import Core
 from tiny.frontend.graph import size_value
 from tiny.frontend.hostdata import to_dtype
-from tiny.frontend.shaping import expand, reshape
+from tiny.frontend.shaping import checked_count, expand, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
 from tiny.ir.integer import Integer
@@ -22,7 +22,7 @@ def shape_from(sizes: tuple) -> tuple[Integer, ...]:
     for size in sizes:
         if not isinstance(size, Node) and (not hasattr(size, "__index__") or size < 0):
             raise ValueError(f"shape {tuple(sizes)}: {size!r} is no size; sizes are integers from 0 up")
-    return tuple(size if isinstance(size, Node) else int(size) for size in sizes)
+    return checked_count(tuple(size if isinstance(size, Node) else int(size) for size in sizes))
 
 
 class Creation:
@@ -68,6 +68,7 @@ class Creation:
         dtype = to_dtype(dtype) if dtype is not None else dtypes.default_float if floating else None
         symbolic = any(isinstance(value, Node) for value in (start, stop, step))
         count = (stop - start + step - 1) // step if symbolic else max(0, math.ceil((stop - start) / step))
+        checked_count((count,))
         if dtype is None:
             ends = (0,) if symbolic else (start, start + step * count)
             small = -2**31 <= min(ends) and max(ends) <= 2**31

@@ -7,7 +7,7 @@ import itertools
 
 from tiny.frontend.core import Core
 from tiny.frontend.creation import shape_from
-from tiny.frontend.shaping import broadcast_shape, expand, on_axis, pad, reshape, same_size
+from tiny.frontend.shaping import broadcast_shape, checked_count, expand, on_axis, pad, reshape, same_size
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes, least_upper
 from tiny.ir.integer import Integer, bounds, equal, prod
@@ -110,7 +110,7 @@ class Movement:
                 raise ValueError(f"expand: {own} does not expand to {wanted}: axis {k} has {size} elements, "
                                  "not 1")
         result = self if padded == own else self._view(ops.RESHAPE, padded)
-        return result if target == padded else result._view(ops.EXPAND, target)
+        return result if target == padded else result._view(ops.EXPAND, checked_count(target))
 
     def expand_as(self, other):
         return self.expand(other.shape)

@@ -29,7 +29,7 @@ class Linear:
     """x @ weight^T + bias. weight (out_features, in_features)."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True):
-        limit = 1 / math.sqrt(in_features)
+        limit = 1 / math.sqrt(max(in_features, 1))
         self.weight = _weight(limit, out_features, in_features)
         self.bias = _weight(limit, out_features) if bias else None
 
@@ -49,7 +49,7 @@ class _Convolution:
                              f"multiples of groups={groups}")
         self.kernel_size = per_axis(kernel_size, self.axes, name)
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
-        limit = 1 / math.sqrt(in_channels // groups * prod(self.kernel_size))
+        limit = 1 / math.sqrt(max(in_channels // groups * prod(self.kernel_size), 1))
         self.weight = _weight(limit, *self._weight_shape(in_channels, out_channels))
         self.bias = _weight(limit, out_channels) if bias else None
 
@@ -230,7 +230,7 @@ class LSTMCell:
     """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True):
-        limit = 1 / math.sqrt(hidden_size)
+        limit = 1 / math.sqrt(max(hidden_size, 1))
         self.hidden_size = hidden_size
         self.weight_ih = _weight(limit, hidden_size * 4, input_size)
         self.weight_hh = _weight(limit, hidden_size * 4, hidden_size)

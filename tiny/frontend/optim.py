@@ -30,6 +30,9 @@ class Optimizer:
         if not self.params:
             raise ValueError(f"{type(self).__name__}: of the {len(distinct)} tensors given none is floating "
                              "and takes gradients")
+        if isinstance(lr, int | float) and not lr >= 0:
+            raise ValueError(f"{type(self).__name__}: lr={lr}; a learning rate is a number from 0 up, "
+                             "since a step goes against the gradient by itself")
         for param in self.params:
             param.requires_grad = True
         wide = least_upper(*(accumulator_dtype(param.dtype) for param in self.params))

@@ -158,14 +158,14 @@ class Random:
     @classmethod
     def scaled_uniform(cls, *shape, **options):
         """Uniform between -1 and 1, over the square root of the number of elements."""
-        limit = prod(shape_from(shape)) ** -0.5
+        limit = max(prod(shape_from(shape)), 1) ** -0.5
         return cls.uniform(*shape, low=-limit, high=limit, **options)
 
     @classmethod
     def glorot_uniform(cls, *shape, **options):
         """Uniform within sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010)."""
         sizes = shape_from(shape)
-        limit = math.sqrt(6 / (sizes[0] + prod(sizes[1:])))
+        limit = math.sqrt(6 / max(sizes[0] + prod(sizes[1:]), 1))
         return cls.uniform(*shape, low=-limit, high=limit, **options)
 
     @classmethod
@@ -251,4 +251,4 @@ def _shape_and_range(sizes: tuple, low: int, high: int | None, size) -> tuple[tu
 
 
 def _kaiming_std(shape: tuple, a: float) -> float:
-    return math.sqrt(2 / (1 + a * a)) / math.sqrt(prod(shape[1:]))
+    return math.sqrt(2 / (1 + a * a)) / math.sqrt(max(prod(shape[1:]), 1))

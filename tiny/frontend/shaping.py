@@ -5,6 +5,7 @@ for a gradient by it, so a reshape of a reshape stays two nodes (the scheduler f
 """
 import functools
 import itertools
+import math
 from collections.abc import Sequence
 
 from tiny.ir import ops
@@ -12,6 +13,15 @@ from tiny.ir.integer import Integer, equal
 from tiny.ir.node import Node, const
 
 Shape = tuple[Integer, ...]
+MOST_ELEMENTS = (1 << 63) - 1                               # that a 64-bit position can tell apart
+
+
+def checked_count(shape: Shape) -> Shape:
+    """The shape itself; ValueError if it has more elements than there are positions."""
+    count = math.prod(size for size in shape if isinstance(size, int))
+    if count > MOST_ELEMENTS:
+        raise ValueError(f"shape {shape}: {count} elements; a tensor has at most {MOST_ELEMENTS}")
+    return shape
 
 
 def reshape(a: Node, shape: Shape) -> Node:

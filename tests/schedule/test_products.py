@@ -9,7 +9,7 @@ from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.schedule import heuristic, products
 from tiny.schedule.axes import merge_axes
-from tiny.schedule.loops import BLOCK, GROUP, LANES, accumulation, static_size
+from tiny.schedule.loops import BLOCK, GROUP, LANES, accumulation, reduced_axes, static_size
 from tiny.target import Target
 
 
@@ -99,6 +99,43 @@ def test_convolutions_and_the_gradients_of_their_weights(options):
     result = image.conv2d(weight, whole(48), **options)
     (result * whole(*result.shape)).sum().backward()
     compare([result.node, weight.grad.node], chosen(machine()))
+
+
+def gradient_of_image(options: dict) -> tuple[Tensor, np.ndarray]:
+    """The gradient of a convolution's image, and what a loop over the taps says."""
+    padding, stride, dilation, groups = (options.get(name, default) for name, default in
+                                         (("padding", 0), ("stride", 1), ("dilation", 1), ("groups", 1)))
+    image, weight = whole(2, 8, 13, 11), whole(12, 8 // groups, 3, 3)
+    image.requires_grad = True
+    result = image.conv2d(weight, **options)
+    above = whole(*result.shape)
+    (result * above).sum().backward()
+    taps, g = weight.node.arg.array(), above.node.arg.array()
+    wide = np.zeros((2, 8, 13 + 2 * padding, 11 + 2 * padding), np.float32)
+    for (out, inside, i, j) in np.ndindex(taps.shape):
+        channel = inside + out // (12 // groups) * (8 // groups)
+        rows = slice(i * dilation, i * dilation + stride * (g.shape[2] - 1) + 1, stride)
+        columns = slice(j * dilation, j * dilation + stride * (g.shape[3] - 1) + 1, stride)
+        wide[:, channel, rows, columns] += g[:, out] * taps[out, inside, i, j]
+    return image.grad, wide[:, :, padding:padding + 13, padding:padding + 11]
+
+
+@pytest.mark.parametrize("options", [{}, *OPTIONS, {"padding": 2, "groups": 4, "dilation": 3}])
+def test_gradients_of_images(options):
+    gradient, expected = gradient_of_image(options)
+    plan, leaves = planned(gradient.node)
+    np.testing.assert_array_equal(run_plan(plan, leaves, [gradient.node], chosen(machine()))[0], expected)
+
+
+def test_the_gradient_of_an_image_is_a_convolution_too():
+    """One sum over channels and taps, of what reaches the result, with zeros around it."""
+    image, weight = held(2, 32, 28, 28), held(48, 32, 3, 3)
+    image.requires_grad = True
+    (image.conv2d(weight, padding=1) * held(2, 48, 28, 28)).sum().backward()
+    padded, product = (merge_axes(step.kernel) for step in plan_of(image.grad).steps)
+    assert accumulation(padded) is None
+    assert [static_size(axis) for axis in reduced_axes(product)] == [48, 3, 3]
+    assert products.choose(product, TARGET).packs
 
 
 def test_a_convolution_reads_its_image_in_place():

@@ -40,6 +40,7 @@ from tiny.frontend.graph import (
     zeros,
 )
 from tiny.frontend.history import differentiable_sources, origin
+from tiny.frontend.padding import pad_factor
 from tiny.frontend.shaping import expand, on_axis, pad, permute, reshape, shrink
 from tiny.ir import ops
 from tiny.ir.dtype import accumulator_dtype, dtypes
@@ -172,6 +173,10 @@ def _window(n: Node, g: Node) -> tuple[Node]:
         places = resize(spread_out(g, axis + 1, dilation), axis + 1, stride)
         return (resize(merge_axes(places, axis), axis, length),)
     reach = (size - 1) * dilation
+    if stride == 1 and not isinstance(length, Node):
+        padded = pad_factor(flip(g, (axis + 1,)), axis, (reach, reach))
+        windows = Node(ops.WINDOW, None, (merge_axes(padded, axis),), (axis, size, size, size * dilation + 1))
+        return (reshape(reduce(ops.ADD, windows, (last,)), n.src[0].shape),)
     spaced = resize(spread_out(flip(g, (axis + 1,)), axis, stride), axis, length)
     padded = pad(spaced, on_axis(spaced, axis, (reach, 0), (0, 0)))
     windows = Node(ops.WINDOW, None, (merge_axes(padded, axis),), (axis, size, size, size * dilation + 1))

@@ -234,6 +234,9 @@ def modulo(a: Integer, b: Integer) -> Integer:
     if apart is not None:
         return add(modulo(apart[0], b), apart[1])
     reduced = {atom: c % b for atom, c in rest.items()}
+    low, high = _range(constant, reduced)
+    if low // b == high // b:
+        return _build(constant - low // b * b, reduced)
     return Node(ops.MOD, None, (_build(constant, reduced), const(b, dtypes.index)))
 
 

@@ -11,11 +11,14 @@ A kernel computes one stored node from leaves and other stored nodes. The rules,
 from collections.abc import Iterable
 
 from tiny.ir import ops
+from tiny.ir.dtype import accumulator_dtype
 from tiny.ir.integer import Integer, bounds, equal, prod
 from tiny.ir.node import Node
 
 ALWAYS_STORED = frozenset((ops.ASSIGN, ops.COPY, ops.CONTIGUOUS, ops.SCATTER, ops.SCAN))
 LEAVES = frozenset((ops.CONST, ops.VARIABLE, ops.BIND, ops.BUFFER, ops.PARAM, ops.IOTA))
+# each element of the operand is visited at most once
+MOVES_ONCE = frozenset((ops.RESHAPE, ops.PERMUTE, ops.FLIP, ops.SHRINK, ops.DETACH))
 MAX_DEPTH = 100          # nested operations in one kernel's expression
 LONGEST_DETOUR = 16      # operations between a reduction that is used several times and where the uses meet
 REPEAT_IN_READERS = 8    # operations that several readers may each repeat
@@ -51,6 +54,9 @@ def _store_reductions(order: list[Node], users: dict[Node, list[Node]], stored: 
             continue
         if node.op is ops.REDUCE or any(s in carries for s in node.src):
             readers = users[node]
+            if (overlap := _overlap_ahead(node, users, stored)):
+                carries |= overlap
+                continue
             if len(readers) == 1 and _epilogue(node, readers[0], carries):
                 carries.add(node)
                 continue
@@ -59,6 +65,26 @@ def _store_reductions(order: list[Node], users: dict[Node, list[Node]], stored: 
                 carries |= meeting
             else:
                 stored.add(node)
+
+
+def _overlap_ahead(node: Node, users: dict[Node, list[Node]], stored: set[Node]) -> set[Node] | None:
+    """A sum and the movements after it up to where it is only added up again, as overlapping windows are in
+    the gradient of a convolution: both sums are then one. None where that does not follow.
+    """
+    if node.op is not ops.REDUCE or node.arg[0] is not ops.ADD:
+        return None
+    if accumulator_dtype(node.dtype) is not node.dtype:
+        return None
+    inside, windows = [node], False
+    while len(users[inside[-1]]) == 1 and inside[-1] not in stored:
+        (user,) = users[inside[-1]]
+        if user.op is ops.REDUCE:
+            return set(inside) if windows and user.arg[0] is ops.ADD else None
+        if user.op not in MOVES_ONCE and not (user.op is ops.WINDOW and not _grows(inside[-1], user)):
+            return None
+        windows = windows or user.op is ops.WINDOW
+        inside.append(user)
+    return None
 
 
 def _before_meeting(node: Node, users: dict[Node, list[Node]], stored: set[Node], carries: set[Node],
@@ -82,7 +108,7 @@ def _before_meeting(node: Node, users: dict[Node, list[Node]], stored: set[Node]
 
 def _epilogue(node: Node, user: Node, carries: set[Node]) -> bool:
     """Whether `user` visits each element of `node` once and brings no second reduction."""
-    if user.op in (ops.RESHAPE, ops.PERMUTE, ops.FLIP, ops.DETACH, ops.CONTIGUOUS):
+    if user.op in MOVES_ONCE or user.op is ops.CONTIGUOUS:
         return True
     if user.op is ops.ASSIGN:
         return user.src[1] is node and user.src[0] is not node
@@ -167,7 +193,8 @@ def _store_repeated(order: list[Node], users: dict[Node, list[Node]], stored: se
             several.add(node)
         place[node] = ways.pop() if len(ways) == 1 else (node, ())
         if node not in stored and node.op not in LEAVES and _worth_storing(
-                node, costs[node], node in several, node in grown, node in unpacking, users[node]):
+                node, costs[node], node in several, node in grown, node in unpacking,
+                node.op is ops.PAD and _repeats_ahead(node, users)):
             stored.add(node)
         if node in stored:
             several.discard(node)
@@ -181,10 +208,22 @@ def _way(node: Node, user: Node, place: tuple) -> tuple:
     return (root, path) if plain else (root, (*path, user, user.src.index(node)))
 
 
+def _repeats_ahead(node: Node, users: dict[Node, list[Node]]) -> bool:
+    """Whether some user reads the node in windows, or repeats it, but for movements in between."""
+    ahead = list(users[node])
+    while ahead:
+        user = ahead.pop()
+        if user.op in (ops.WINDOW, ops.EXPAND):
+            return True
+        if user.op in MOVES_ONCE:
+            ahead.extend(users[user])
+    return False
+
+
 def _worth_storing(node: Node, cost: _Cost, several: bool, grown: bool, unpacking: bool,
-                   users: list[Node]) -> bool:
+                   repeated: bool) -> bool:
     if node.op is ops.PAD:  # a test for every element of every window
-        return grown and any(user.op is ops.WINDOW for user in users)
+        return grown and repeated
     if node.op.level != ops.SHARED or not (several or grown):
         return False
     if size_of(node.shape) == 1:  # computed once a kernel, outside its loops

@@ -212,6 +212,9 @@ class Indexer:
         wide = accumulator_dtype(node.dtype)
         if not ranges:
             return value
+        if value.op is ops.ACCUMULATE and value.arg is op:     # a sum of sums is one sum
+            value, *inside = value.src
+            ranges = [*inside, *ranges]
         folded = _constant_reduction(op, value, ranges)
         if folded is not None:
             return folded

@@ -52,9 +52,12 @@ class _Arguments:
         if isinstance(value, Core):
             self.tensors.append((name, value))
             node = value.node
-            for size in node.shape:
-                self._bind(name, size)
-            return "tensor", node.dtype, tuple(unbound(size) for size in node.shape), value.device
+            shape = node.shape
+            for size in shape:
+                if isinstance(size, Node):
+                    self._bind(name, size)
+                    shape = tuple(unbound(size) for size in node.shape)
+            return "tensor", node.dtype, shape, node.device or runtime.default_device()
         if isinstance(value, Node):
             self._bind(name, value)
             return "size", unbound(value)

@@ -189,8 +189,10 @@ def settle_waiting(written: set[int], read: set[int], since: int) -> int:
 
 def settle_all(holders: Sequence) -> None:
     """Compute objects of `hold` together."""
-    with lock:
-        _settle([(holder, holder.node) for holder in holders])
+    pairs = [(holder, holder.node) for holder in holders]
+    if any(node.op is not ops.BUFFER for _, node in pairs):
+        with lock:
+            _settle(pairs)
 
 
 def settle_pending(holders: Sequence = ()) -> None:
@@ -209,6 +211,8 @@ def _waiting(since: int = 0) -> list[tuple[object, Node]]:
     those that need them, or memory that it overwrote. Whoever asks for such a value gets the error.
     """
     found = waiting(since)
+    if not found:
+        return found
     broken: set[Node] = set()
     for node in toposort(*(node for _, node in found)):
         lost = node.op is ops.BUFFER and node.arg.lost

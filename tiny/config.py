@@ -79,7 +79,8 @@ class Config:
     profile: str = _setting("", _text, "file for a Perfetto trace")
     trace: str = _setting("", _text, "file for ioctls and packets")
     no_color: str = _setting("", _text, "anything: text without colours")
-    check: int = _setting(0, _count, "1: verify graphs at every stage, refuse an index outside its axis")
+    check: int = _setting(0, _count, "1: verify graphs at every stage, refuse an index outside its axis, "
+                         "look for errors on emulated cards (2: in every workgroup)")
     jit: int = _setting(1, _count, "0 off, 1 on, 2 replay without one submission")
     beam: int = _setting(0, _count, "schedules kept from one round of the search to the next, 0: no search")
     noopt: int = _setting(0, _count, "1: kernels as written, no schedule heuristics")

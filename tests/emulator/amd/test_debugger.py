@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -98,7 +99,7 @@ def test_breakpoints_in_a_group(session):
 
 
 def test_stepping_and_registers(doubling):
-    out = doubling("s 6", "registers s[2:3] v[1:2] scc pc", "step", "r v2 s4 u32", "r mode exec")
+    out = doubling("s 6", "registers s[2:3] v[1:2] scc pc", "step", "r v2 s4 u32", "r exec scc")
     assert out == """\
 (tiny) s 6
 group 0,0,0 wave 0 #6  0x20 <loop+0x4>: s_add_u32 s4, s4, 1
@@ -113,10 +114,16 @@ group 0,0,0 wave 0 #7  0x24 <loop+0x8>: s_cmp_lt_u32 s4, 3
 (tiny) r v2 s4 u32
  v2       0 1073741824 1082130432 1086324736 1090519040 1092616192 1094713344 1096810496 ...
 *s4       1
-(tiny) r mode exec
- mode     000000f0
+(tiny) r exec scc
  exec     ffffffff
+ scc      00000000
 """
+
+
+def test_mode_is_that_of_the_kernel(session):
+    code, out = session("s_denorm_mode 0\n s_nop 0", ["r mode", "s", "r mode"])
+    assert code == 0 and re.search(r"^ mode     [0-9a-f]{6}f0$", out, re.MULTILINE)
+    assert re.search(r"^\*mode     [0-9a-f]{6}00$", out, re.MULTILINE)
 
 
 def test_lanes_that_are_inactive_stand_in_brackets(session):

@@ -147,6 +147,14 @@ class Stepping:
         targets = jump_targets(instruction, pc + instruction.size)
         return f"{text} -> {self.label(targets[0])}" if targets else text
 
+    def decodes(self, pc: int) -> bool:
+        """Whether there is an instruction at an offset."""
+        try:
+            self.kernel.at(pc)
+        except DecodeError:
+            return False
+        return True
+
     def next_pc(self, pc: int) -> int:
         """The offset of the instruction behind one."""
         try:

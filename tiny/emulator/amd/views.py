@@ -137,6 +137,8 @@ def listing(run: Stepping, start: int, count: int) -> list[str]:
     for _ in range(count):
         if pc >= len(run.kernel.code):
             break
+        if not run.decodes(pc) and pc != run.wave.pc:
+            break
         lines += [f"{name}:" for name in names.get(pc, ())]
         mark = f"{'=>' if pc == run.wave.pc else '  '}{'B' if pc in broken else ' '}"
         lines.append(f"{mark} {pc:6x}  {run.text_at(pc)}")
@@ -203,11 +205,13 @@ def shown_register(
 
 
 def lane_texts(rows: np.ndarray, wave: Wave, format: str) -> list[str]:
-    """One text for each lane, of some registers; inactive lanes stand in brackets."""
+    """One text for each lane, of some registers; inactive lanes stand in brackets. unset: as at the start."""
     active = wave.lanes_of(wave.exec)
     found = []
     for lane in range(wave.lanes):
         text = ":".join(texts(rows[:, lane].tobytes(), format))
+        if format != "hex" and (rows[:, lane] == POISON).all():
+            text = "unset"
         found.append(text if active[lane] else f"({text})")
     return found
 

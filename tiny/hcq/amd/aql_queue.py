@@ -39,6 +39,7 @@ class AqlQueue(ComputeQueue):
     kind = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
     unit = PACKET_BYTES
     packets = "aql"
+    doorbell_lag = 1                                        # the index of the last packet
     read_at = hsa.ffi.offsetof("amd_queue_t", "read_dispatch_id")
     write_at = hsa.ffi.offsetof("amd_queue_t", "write_dispatch_id")
 
@@ -78,12 +79,6 @@ class AqlQueue(ComputeQueue):
         super().put(packets)
         for number, header in enumerate(headers, first):
             self._headers[number % count] = header
-
-    def ring_doorbell(self) -> None:
-        """The doorbell takes the index of the last packet, the write pointer that of the next."""
-        position = self.position // PACKET_BYTES
-        self._write[0] = position
-        self._ring(position - 1)
 
     def room(self) -> int:
         return self.ring_bytes - (self.position - self.read_position)

@@ -27,12 +27,14 @@ class HardwareQueue:
 
     position  bytes ever put into the ring      unit  bytes that pointers and doorbell count in
     packets   their name in a trace             programs  that the commands put last may name
+    doorbell_lag  what the doorbell takes is the write pointer less this
     """
     kind: int
     packets: str
     unit: int
     ring_bytes: int
     name: str
+    doorbell_lag = 0
     read_at, write_at = 0, 64                               # byte offsets in the page of pointers
 
     def __init__(self, memory: CardMemory, generation, device_name: str):
@@ -95,9 +97,7 @@ class HardwareQueue:
         """Tell the engine of everything that was put."""
         position = self.position // self.unit
         self._write[0] = position
-        self._ring(position)
-
-    def _ring(self, value: int) -> None:
+        value = position - self.doorbell_lag
         if events.listeners:
             self._tell(value)
         self._rung = self.position

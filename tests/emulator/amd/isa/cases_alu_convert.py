@@ -77,7 +77,9 @@ def packed(convert):
 
 def half_toward_zero(x):
     near = x.astype(np.float16)
-    bits = near.view(np.uint16)
+    raw = x.view(np.uint32)
+    quiet = (raw >> 16 & 0x8000 | 0x7E00 | raw >> 13 & 0x1FF).astype(np.uint16)
+    bits = np.where(np.isnan(x), quiet, near.view(np.uint16))
     return (bits - (np.isfinite(x) & (abs(near.astype(np.float64)) > abs(x))).astype(np.uint16)).view(
         np.float16
     )
@@ -457,10 +459,10 @@ add(
 )
 add("v_dot2_f32_bf16", "f32 = u32 u32 f32", bfloat_dot, RDNA)
 add("v_dot2c_f32_f16", "f32 = u32 u32 +", half_dot, GFX9)
+for name, function in (("f16", half_dot), ("bf16", bfloat_dot)):
+    form = {"spelling": f"v_dual_dot2acc_f32_{name}", "after": DUAL}
+    add(f"v_dot2acc_f32_{name}:dual", "f32 = u32 u32 +", function, RDNA, **form)
 add("v_dot2acc_f32_f16", "f32 = u32 u32 +", half_dot, GFX11)
-add(
-    "v_dot2acc_f32_bf16", "f32 = u32 u32 +", bfloat_dot, GFX11, spelling="v_dual_dot2acc_f32_bf16", after=DUAL
-)
 add("v_dot2_f16_f16", "f16 = u32 u32 f16", lambda a, b, c: half_dot(a, b, c.astype(np.float32)), RDNA)
 add(
     "v_dot2_bf16_bf16",

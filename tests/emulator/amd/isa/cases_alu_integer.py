@@ -55,6 +55,12 @@ def pair(low, high):
 add("v_mov_b32", "u32 = u32", lambda a: a)
 add("v_mov_b16", "u16 = u16", lambda a: a, GFX11)
 add("v_mov_b64", "u64 = u64", lambda a: a, GFX9)
+COPIES = """
+v_accvgpr_write_b32 a0, v4
+v_accvgpr_mov_b32 a1, a0
+v_mov_b32 v24, 0
+v_accvgpr_read_b32 v24, a1"""
+add("v_accvgpr_mov_b32", "u32 = u32", lambda a: a, GFX9, spelling="v_mov_b32", after=COPIES)
 add("v_not_b32", "u32 = u32", lambda a: ~a)
 add("v_not_b16", "u16 = u16", lambda a: ~a, RDNA)
 add("v_bfrev_b32", "u32 = u32", each_lane(lambda a: int(f"{a:032b}"[::-1], 2)))

@@ -324,12 +324,17 @@ def quick_flags(arch: str, features: frozenset[str], flags: Callable = host.flag
     return (*flags(arch, features), "-O0")
 
 
+def quick():
+    """A context in which translations are compiled without optimization."""
+    return mock.patch.object(isa_run.host, "flags", quick_flags)
+
+
 # -- running -------------------------------------------------------------------------------------------------
 def run(image: code_object.Image, kernel: Text, block: int, translated: bool) -> np.ndarray:
     """(words, ITEMS) dwords, as the cases stored them."""
     loaded = np.concatenate([inputs(kinds, block).reshape(-1) for kinds in kernel.loads])
     out = np.zeros(kernel.words * ITEMS, dtype=np.uint32)
-    with mock.patch.object(isa_run.host, "flags", quick_flags):
+    with quick():
         compiled.launch(image, kernel.name, [out, loaded], (1, 1, 1), (ITEMS, 1, 1), translated)
     return out.reshape(kernel.words, ITEMS)
 

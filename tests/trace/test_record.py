@@ -1,5 +1,6 @@
 """TRACE: what a run asks of the driver and gives to its queues, as a file."""
 import ctypes
+import json
 import os
 import re
 import signal
@@ -123,6 +124,20 @@ def test_failures_are_recorded_with_their_number(tmp_path):
                      'open "/dev/absent" flags=RDWR -> ENOENT']
 
 
+def test_a_failure_of_a_queue_is_recorded(tmp_path, capsys):
+    cpu = devices.open("CPU")
+    flag = cpu.allocate(8).initialize(bytes(8))
+    queue = cpu.queue()
+    queue.wait(flag.address, 1)
+    with Context(TRACE=str(tmp_path / "run"), PROFILE=str(tmp_path / "run.json"), TIMEOUT_MS=100):
+        queue.finish().submit()
+        cpu.reset()
+    assert shown(capsys, tmp_path / "run", "--kind", "failed", "--queue", "compute").splitlines()[3:] == [
+        "failed CPU compute CPU: the submission was dropped by reset()"]
+    found = json.loads((tmp_path / "run.json").read_text())
+    assert [event["name"] for event in found if event["ph"] == "i"] == ["CPU compute failed"]
+
+
 # -- ioctls against the headers ------------------------------------------------------------------------------
 class AllocMemory(ctypes.Structure):
     """struct kfd_ioctl_alloc_memory_of_gpu_args, include/uapi/linux/kfd_ioctl.h of Linux 6.12."""
@@ -207,6 +222,16 @@ def test_a_context_records_while_it_lasts_also_open_devices(tmp_path):
     (Tensor([1, 2]) + 1).tolist()
     assert (tmp_path / "run").read_text() == text
     assert not vars(provider).keys() & set(io.WATCHED) and not events.listeners
+
+
+def test_a_provider_that_was_taken_out_meanwhile_is_let_go(tmp_path):
+    with record.recording(str(tmp_path / "run")):
+        with opened(EmulatedRadeon(cards_named("gfx1100"))) as card:
+            assert "ioctl" in vars(card.io)
+        card.io.munmap(card.io.mmap(4096), 4096)
+    text = (tmp_path / "run").read_text()
+    assert re.search(r"mmap size=0x1000 .* -> address=(0x\w+)\nmunmap address=\1 size=0x1000\n$", text)
+    assert not vars(card.io).keys() & set(io.WATCHED)
 
 
 def test_a_decorated_function_is_recorded_at_each_call(tmp_path):

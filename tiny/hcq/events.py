@@ -72,6 +72,12 @@ class Waited(NamedTuple):
     end_ns: int
 
 
+class Failed(NamedTuple):
+    """What was submitted to a queue and had not finished was dropped. queue: "AMD compute", say."""
+    queue: str
+    text: str
+
+
 class Allocated(NamedTuple):
     """Memory was handed out (size > 0) or came back (size < 0). held: bytes handed out now."""
     device: str

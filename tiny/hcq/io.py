@@ -11,6 +11,7 @@ import functools
 import mmap as _mmap
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 
 READ, WRITE, EXECUTE = _mmap.PROT_READ, _mmap.PROT_WRITE, _mmap.PROT_EXEC
@@ -117,6 +118,7 @@ def view(address: int, size: int, owner=None) -> memoryview:
 
 _installed: list[Provider] = [Provider()]
 _watchers: list[object] = []
+_wired: "weakref.WeakSet[Provider]" = weakref.WeakSet()    # those that somebody watches
 _showing = threading.local()                                # .to: the watchers that see a call right now
 WATCHED = ("open", "close", "ioctl", "mmap", "mmap_aligned", "munmap", "protect", "doorbell")
 
@@ -163,12 +165,14 @@ def unseen() -> Iterator[None]:
 
 
 def _let_all_watch() -> None:
-    for provider in _installed:
+    for provider in {*_installed, *_wired}:
         _let_watch(provider)
 
 
 def _let_watch(provider: Provider) -> None:
     """Put the watchers, or nobody, between a provider's callers and its methods."""
+    if _watchers:
+        _wired.add(provider)
     for name in WATCHED:
         vars(provider).pop(name, None)
         call = getattr(provider, name)

@@ -1,5 +1,5 @@
 """How far a queue has come: a 64-bit counter in memory that only grows."""
-from tiny.hcq import io
+from tiny.hcq import events, io
 from tiny.hcq.errors import DeviceError
 
 DROPPED_KEPT = 16                                           # ranges, for threads that still wait in one
@@ -28,6 +28,8 @@ class Timeline:
         """What is submitted and has not finished will not: whoever waits for it gets `error`."""
         self._dropped = self._dropped[1 - DROPPED_KEPT:]
         self._dropped.append((self.completed + 1, self.submitted, error))
+        if events.listeners:
+            events.emit(events.Failed(self.name, str(error)))
 
     def check(self, point: int) -> None:
         """Raise the error of a point that was dropped."""

@@ -15,7 +15,7 @@ from tiny.trace.diff import unified
 from tiny.trace.names import Reader, Record, numbered
 from tiny.trace.record import FORMAT
 
-OF_QUEUES = ("packet", "doorbell")                          # kinds whose second and third word name the queue
+OF_QUEUES = ("packet", "doorbell", "failed")                # kinds whose second and third word name the queue
 OF_DEVICES = (*OF_QUEUES, "program", "device")
 COLOURS = {"-": "31", "+": "32", "@": "36"}                 # ECMA-48, SGR: red, green, cyan
 

@@ -118,6 +118,11 @@ class Profile:
             self._span(process, QUEUES.get(one.where, lane[1]), one.name, one.where, begin, finish,
                        _with_rates(one.details, finish - begin))
 
+    def _failed(self, event: events.Failed) -> None:
+        self._write(ph="i", s="p", name=f"{event.queue} failed", cat="failure",
+                    pid=self._device(event.queue.rpartition(" ")[0]), tid=QUEUES["compute"],
+                    ts=self._microseconds(time.monotonic_ns()), args={"error": event.text})
+
     # -- how they are written ----------------------------------------------------------------------------
     def _span(self, process: int, lane: int, name: str, kind: str, start: int, end: int, about: dict) -> None:
         self._write(ph="X", name=name, cat=kind, pid=process, tid=lane, ts=self._microseconds(start),
@@ -162,4 +167,5 @@ def _with_rates(details: dict[str, int], nanoseconds: int) -> dict:
 
 HANDLERS = {events.Compiled: Profile._compiled, events.Ringing: Profile._ringing,
             events.Submitted: Profile._submitted, events.Waited: Profile._waited,
-            events.Span: Profile._spanned, events.Allocated: Profile._allocated, events.Ran: Profile._ran}
+            events.Span: Profile._spanned, events.Failed: Profile._failed,
+            events.Allocated: Profile._allocated, events.Ran: Profile._ran}

@@ -128,7 +128,7 @@ class Recorder:
 
     # -- events of hcq -----------------------------------------------------------------------------------
     def heard(self, event: object) -> None:
-        """Write down the events that are records: devices, programs, and what a doorbell tells."""
+        """Write down the events that are records: devices, programs, what a doorbell tells, failures."""
         if isinstance(event, events.Ringing):
             decoder = Decoder(self._reach.read, named(event.programs))
             lines = [f"packet {event.device} {event.queue} {line}"
@@ -137,6 +137,8 @@ class Recorder:
         elif isinstance(event, events.Loaded):
             self.file.write([f"program {event.device} {event.name} address={event.address:#x} "
                              f"size={event.size:#x} code={_digest(event.object_code)}"])
+        elif isinstance(event, events.Failed):
+            self.file.write([f"failed {event.queue} {' '.join(event.text.split())}"])
         elif isinstance(event, events.Opened):
             facts = "".join(f" {name}={value}" for name, value in event.facts.items())
             self.file.write([f'device {event.device} arch={event.arch} compiler="{event.compiler}" '

@@ -1,8 +1,14 @@
 """`python -m tiny run-asm`."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tiny.__main__ import main
+from tiny.emulator.amd.isa.assemble import compiled
+from tiny.toolchain import Source
 
 PROGRAM = """
   s_load_b64 s[2:3], s[0:1], 0x0
@@ -12,6 +18,22 @@ PROGRAM = """
   s_waitcnt vmcnt(0)
   v_mul_u32_u24 v3, 3, v2
   global_store_b32 v1, v3, s[2:3]
+"""
+
+FIRST_WAVE = "v_readfirstlane_b32 s4, v0\n s_cmp_eq_u32 s4, 0\n"
+FULL = """
+.text
+.globl plain
+.p2align 8
+.type plain,@function
+plain:
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel plain
+.amdhsa_next_free_vgpr 8
+.amdhsa_next_free_sgpr 8
+.end_amdhsa_kernel
 """
 
 
@@ -55,3 +77,65 @@ def test_checked_mode(tmp_path, capsys):
     path.write_text("v_mov_b32 v1, v9")
     assert main(["run-asm", str(path), "--checked"]) == 2
     assert "v9 is read in lane 0 and was never written" in capsys.readouterr().err
+
+
+def test_typed_arguments_are_shown_as_they_were_given(tmp_path, capsys):
+    path = tmp_path / "kernel.s"
+    path.write_text("""
+      s_load_b128 s[4:7], s[0:1], 0x0
+      v_lshlrev_b32 v1, 1, v0
+      s_waitcnt lgkmcnt(0)
+      global_load_u16 v2, v1, s[4:5]
+      s_waitcnt vmcnt(0)
+      v_mad_u32_u24 v2, v2, 1, s6
+      global_store_b16 v1, v2, s[4:5]
+    """)
+    assert main(["run-asm", str(path), "--size", "4", "--arg", "u16:1..4", "--arg", "=100"]) == 0
+    assert capsys.readouterr().out.endswith("buffer 0\n  0x0:  101 102 103 104\n")
+
+
+def test_a_code_object_instead_of_assembly(tmp_path, capsys):
+    path = tmp_path / "kernel.co"
+    path.write_bytes(compiled(Source("kernel", PROGRAM), "gfx1100", arguments=8))
+    assert main(["run-asm", str(path), "--size", "4", "--arg", "u32:1..4"]) == 0
+    assert capsys.readouterr().out.endswith("buffer 0\n  0x0:   3  6  9 12\n")
+
+
+@pytest.mark.parametrize("card", ["gfx1100", "gfx1201"])
+def test_on_a_card_by_way_of_its_queues(tmp_path, card):
+    """AMD=1: through the driver, here to an emulated card; the address of the arguments is in s[0:1] too."""
+    path = tmp_path / "kernel.s"
+    path.write_text(PROGRAM.replace("s_waitcnt", "//"))      # gfx1201 has other ones; emulated loads are over
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+    command = [sys.executable, "-m", "tiny", "run-asm", str(path), "--size", "32", "--groups", "1", "--arg",
+               "u32:0..31"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+                          env=kept | {"AMD": "1", "EMULATE": card})
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [f"ran on AMD, emulated {card}", "buffer 0"]
+    shown = [f"{4 * n:#x}: " * (not n % 8) + str(3 * n) for n in range(32)]
+    assert " ".join(lines[2:]).split() == " ".join(shown).split()
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--trace"], "--trace needs the interpreter; unset AMD"),
+    (["--groups", "1,2"], "--groups and --size go along x only on a card"),
+    ([], "takes 0 bytes of arguments, 1 of 8 bytes were given"),
+])
+def test_what_a_card_cannot_do_is_said(tmp_path, options, message):
+    path = tmp_path / "kernel.s"
+    path.write_text(FULL)
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+    command = [sys.executable, "-m", "tiny", "run-asm", str(path), "--arg", "64", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+                          env=kept | {"AMD": "1", "EMULATE": "1"})
+    assert done.returncode == 2 and done.stderr.startswith("run-asm: ") and message in done.stderr
+
+
+def test_checked_mode_knows_barriers_and_undefined_bits(tmp_path, capsys):
+    path = tmp_path / "kernel.s"
+    path.write_text(FIRST_WAVE + "s_cbranch_scc1 end\n s_barrier\n end:")
+    assert main(["run-asm", str(path), "--size", "64"]) == 0
+    assert main(["run-asm", str(path), "--size", "64", "--checked"]) == 2
+    assert "a barrier that 1 of 2 waves never reach" in capsys.readouterr().err

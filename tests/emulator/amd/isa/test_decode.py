@@ -38,7 +38,11 @@ EXCUSES = (
     ),
     ("LLVM writes f16 constants of scalar comparisons as bits", re.compile(r"^s_(cmp_\w+|cvt_f32)_f16 ")),
     ("LLVM writes two 8-bit floats as a constant", re.compile(r"^v_cvt_pk_f32_(fp8|bf8)\w* v\S+, -?\d\.")),
-    ("hints of scalar loads and probes that no compiler emits", re.compile(r"TH_LOAD_BYPASS|^s_atc_probe")),
+    ("typed buffers, which are refused, have formats that LLVM names", re.compile("^tbuffer_")),
+    (
+        "hints of scalar loads and probes that no compiler emits",
+        re.compile(r"TH_LOAD_BYPASS|^s_(atc_probe|dcache_discard)"),
+    ),
     (
         "LLVM names bits of s_version and unknown upper bits of messages",
         re.compile(r"^s_(version|sendmsg|sendmsghalt) "),

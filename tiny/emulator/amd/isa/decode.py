@@ -105,6 +105,7 @@ class Family:
     split      (encoding, mnemonic) -> another layout for this opcode
     aliases    mnemonic -> the name of its row, where the family spells it in its own way
     promoted   mnemonics with a short and a long form, which assembly tells apart by _e32 and _e64
+    graphics   (lowest bit, prefix) -> what the encoding is, where it is refused
     """
 
     name: str
@@ -118,6 +119,7 @@ class Family:
     split: dict[tuple[str, str], type[Struct]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     promoted: frozenset[str] = frozenset()
+    graphics: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return id(self)
@@ -147,6 +149,11 @@ def decode(family: Family, code, offset: int = 0) -> Instruction:
     for mask, value, layout in prefixes:
         if word & mask == value:
             return _decode_as(family, layout, code, offset)
+    for (low, prefix), what in family.graphics.items():
+        if word >> low == prefix:
+            raise DecodeError(
+                f"{family.name}: {word:#010x} at {offset:#x} is {what}: graphics, which this card does not do"
+            )
     raise DecodeError(f"{family.name}: {word:#010x} at {offset:#x} has no known encoding")
 
 

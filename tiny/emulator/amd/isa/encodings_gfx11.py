@@ -182,3 +182,12 @@ class MUBUF(Struct, dwords=2, encoding=0b111000):
 
 # the longest prefix first, so that the first match is the right one
 ENCODINGS = (SOP1, SOPC, SOPP, VOP3P, VOP1, VOPC, VOP3, VOPD, SMEM, DS, FLAT, MUBUF, SOPK, SOP2, VOP2)
+
+# encodings that are known by name and refused: (lowest bit, prefix) of the first word -> what it is
+GRAPHICS = {
+    (26, 0b111010): "MTBUF, a typed buffer",
+    (26, 0b111100): "MIMG, an image",
+    (26, 0b111110): "EXP, an export",
+    (24, 0b11001110): "LDSDIR, parameters of pixels",
+    (24, 0b11001101): "VINTERP, interpolation",
+}

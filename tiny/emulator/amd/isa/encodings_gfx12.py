@@ -56,3 +56,10 @@ class MUBUF(Struct, dwords=3, encoding=0b110001):
 
 _REPLACED = {"SMEM": SMEM, "FLAT": FLAT, "MUBUF": MUBUF}
 ENCODINGS = tuple(_REPLACED.get(layout.__name__, layout) for layout in gfx11.ENCODINGS)
+GRAPHICS = {
+    (26, 0b110100): "VIMAGE, an image",
+    (26, 0b111001): "VSAMPLE, an image",
+    (26, 0b111110): "VEXPORT, an export",
+    (24, 0b11001110): "VDSDIR, parameters of pixels",
+    (24, 0b11001101): "VINTERP, interpolation",
+}

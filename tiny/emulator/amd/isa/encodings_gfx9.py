@@ -150,3 +150,9 @@ _ORDER = (
     "VOP2",
 )
 ENCODINGS = tuple(_OWN.get(name, getattr(gfx11, name)) for name in _ORDER)
+GRAPHICS = {
+    (26, 0b111010): "MTBUF, a typed buffer",
+    (26, 0b111100): "MIMG, an image",
+    (26, 0b110001): "EXP, an export",
+    (26, 0b110101): "VINTRP, interpolation",
+}

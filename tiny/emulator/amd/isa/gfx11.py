@@ -47,6 +47,7 @@ _lists = with_promoted(OPCODES, PROMOTED, SHORT_ONLY)
 GFX11 = Family(
     name="gfx11",
     encodings=encodings.ENCODINGS,
+    graphics=encodings.GRAPHICS,
     opcodes=_lists | {"VOPD": dual(OPCODES["VOPD"])},
     operands={
         "SOP1": operands.scalar,

@@ -17,6 +17,7 @@ _matrix = (
 GFX12 = Family(
     name="gfx12",
     encodings=encodings_gfx12.ENCODINGS,
+    graphics=encodings_gfx12.GRAPHICS,
     opcodes=_lists | {"VOPD": dual(OPCODES["VOPD"])},
     operands=GFX11.operands | {"MUBUF": operands.buffer},
     true16=True,

@@ -26,6 +26,7 @@ _float8 = [name for name in _lists["VOP3"].values() if re.search("_cvt.*_(fp8|bf
 GFX9 = Family(
     name="gfx9",
     encodings=encodings.ENCODINGS,
+    graphics=encodings.GRAPHICS,
     opcodes=_lists,
     operands=GFX11.operands | {"SMEM": operands.scalar_memory_gfx9, "VOP3P": operands.vop3p_or_matrix},
     wave_sizes=(64,),

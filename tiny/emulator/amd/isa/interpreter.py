@@ -8,16 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tiny.emulator.amd.isa import clock
-from tiny.emulator.amd.isa.addressing import Plan, plan, scalar_plan
+from tiny.emulator.amd.isa import clock, transfer
+from tiny.emulator.amd.isa.addressing import plan, scalar_plan
 from tiny.emulator.amd.isa.decode import EXEC, VCC, Instruction
 from tiny.emulator.amd.isa.errors import UnsupportedError
-from tiny.emulator.amd.isa.evaluate import DTYPE, evaluate
+from tiny.emulator.amd.isa.evaluate import evaluate
 from tiny.emulator.amd.isa.expression import Value
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
 from tiny.emulator.amd.isa.lower import (
-    PRIVATE_APERTURE,
-    SHARED_APERTURE,
     Store,
     lower,
     raw,
@@ -197,11 +195,9 @@ class Interpreter:
 
     # -- memory ----------------------------------------------------------------------------------------------
     def _scalar_memory(self, wave: Wave, instruction: Instruction) -> None:
-        load = self._cached(wave, lambda: scalar_plan(instruction))
-        address = int(self._values(wave, [load.address])[0][0])
-        data = self._guarded(wave, lambda: self.group.dispatch.memory.read(address, load.access.size))
-        words = loaded(load.access, data)
-        wave.s[load.result : load.result + len(words)] = words
+        access = self._cached(wave, lambda: scalar_plan(instruction))
+        if access.access.action != "none":
+            self._guarded(wave, lambda: transfer.scalar(self.group, wave, access, leaf_reader(wave)))
 
     def _guarded(self, wave: Wave, action: Callable):
         try:
@@ -211,119 +207,13 @@ class Interpreter:
             raise
 
     def _memory(self, wave: Wave, instruction: Instruction) -> None:
-        access = self._cached(wave, lambda: plan(instruction))
-        address = np.broadcast_to(self._values(wave, [access.address])[0], (wave.lanes,))
-        before = {
-            register: wave.v[register].copy() for data in access.data for register in range(data, data + 4)
-        }
+        mode = Mode.from_bits(int(wave.memory[MODE]), self.kernel.family.name)
+        access = self._cached(wave, lambda: plan(instruction, mode))
         if self.group.dispatch.checked:
             count = max(access.access.size // 4, 1)
             for register in (data + n for data in access.data for n in range(count)):
                 check_written(wave, register)
-        for lane in np.flatnonzero(wave.lanes_of(wave.exec)):
-            registers = {number: int(row[lane]) for number, row in before.items()}
-            self._guarded(
-                wave,
-                lambda lane=lane, registers=registers: self._lane(
-                    wave, access, int(lane), int(address[lane]), registers
-                ),
-            )
-
-    def _lane(self, wave: Wave, access: Plan, lane: int, address: int, registers: dict[int, int]) -> None:
-        action, returned = access.access, access.result
-        for place, offset in enumerate(access.offsets):
-            space = Space(self.group, wave, access.space, lane)
-            where = address + offset & (1 << 64) - 1
-            if action.action in ("load", "exchange"):
-                words = loaded(action, space.read(where, action.size))
-            if action.action in ("store", "exchange"):
-                space.write(
-                    where, stored(action, registers, access.data[place if len(access.data) > 1 else 0])
-                )
-            if action.action == "atomic":
-                words = self._atomic(access, space, where, registers)
-            if returned is None or action.action == "store":
-                continue
-            for n, word in enumerate(words):
-                register = returned + place * len(words) + n
-                if action.half is not None:
-                    old = int(wave.v[register, lane])
-                    word = (
-                        old & 0xFFFF | (word & 0xFFFF) << 16
-                        if action.half
-                        else old & 0xFFFF0000 | word & 0xFFFF
-                    )
-                wave.v[register, lane] = word
-
-    def _atomic(self, access: Plan, space: "Space", where: int, registers: dict[int, int]) -> list[int]:
-        element = np.dtype(DTYPE[access.access.element])
-        inputs, result = access.access.combined()
-        old = np.frombuffer(space.read(where, element.itemsize), dtype=element)
-        arrays = [old]
-        for first in access.data:
-            words = [registers[first + n] for n in range(element.itemsize // 4)]
-            arrays.append(np.array(words, dtype=np.uint32).view(element))
-        values = dict(zip(map(id, inputs), arrays, strict=True))
-        new = evaluate([result], lambda value, compute: values.get(id(value)))[0]
-        space.write(where, new.astype(element).tobytes())
-        return [int(word) for word in old.view(np.uint32)]
-
-
-class Space:
-    """The memory one lane reaches with one instruction: global, its scratch, or the workgroup's LDS."""
-
-    def __init__(self, group: Group, wave: Wave, kind: str, lane: int):
-        self._group, self._wave, self._kind, self._lane = group, wave, kind, lane
-
-    def _local(self, address: int, size: int, action: str) -> np.ndarray | None:
-        """The bytes in LDS or scratch; None for an address in global memory."""
-        kind = self._kind
-        if kind == "flat":
-            aperture = address >> 32 << 32
-            kind = {SHARED_APERTURE: "lds", PRIVATE_APERTURE: "scratch"}.get(aperture, "global")
-            address = address & 0xFFFFFFFF if kind != "global" else address
-        if kind == "global":
-            return None
-        address &= 0xFFFFFFFF
-        memory = self._group.lds if kind == "lds" else self._wave.scratch[self._lane]
-        if address + size > len(memory):
-            raise UnsupportedError(
-                f"lane {self._lane}: {action} of {size} bytes at {address:#x} of {kind}, which has "
-                f"{len(memory)} bytes"
-            )
-        return memory[address : address + size]
-
-    def read(self, address: int, size: int) -> bytes:
-        local = self._local(address, size, "read")
-        if local is not None and self._group.dispatch.checked and size % 4 == 0:
-            fresh = np.flatnonzero(local.copy().view(np.uint32) == POISON)
-            if len(fresh):
-                place = (address & 0xFFFFFFFF) + 4 * int(fresh[0])
-                raise UninitialisedError(f"lane {self._lane}: local memory at {place:#x} was never written")
-        return self._group.dispatch.memory.read(address, size) if local is None else local.tobytes()
-
-    def write(self, address: int, data: bytes) -> None:
-        local = self._local(address, len(data), "write")
-        if local is None:
-            self._group.dispatch.memory.write(address, data)
-        else:
-            local[:] = np.frombuffer(data, dtype=np.uint8)
-
-
-def loaded(access, data: bytes) -> list[int]:
-    """What a load puts into registers, one u32 each."""
-    values = np.frombuffer(data, dtype=DTYPE[access.element])
-    return [int(value) & 0xFFFFFFFF for value in values]
-
-
-def stored(access, registers: dict[int, int], first: int) -> bytes:
-    """The bytes a store writes."""
-    shift = 16 if access.half else 0
-    size = int(access.element[1:]) // 8
-    return b"".join(
-        (registers[first + n] >> shift & (1 << 8 * size) - 1).to_bytes(size, "little")
-        for n in range(access.count)
-    )
+        self._guarded(wave, lambda: transfer.vector(self.group, wave, access, leaf_reader(wave)))
 
 
 # -- what both flow and registers need -----------------------------------------------------------------------
@@ -414,6 +304,8 @@ def apply_stores(wave: Wave, stores: list[Store]) -> None:
         if store.where == "vgpr":
             written = active if store.condition is None else active & computed[id(store.condition)]
             wave.v[store.index] = np.where(written, array, wave.v[store.index])
+        elif store.where == "whole":
+            wave.v[store.index] = array
         elif store.where in ("mask", "exec_lanes"):
             packed = np.packbits(np.broadcast_to(array, active.shape) & active, bitorder="little")
             words = packed.view(np.uint32)

@@ -158,12 +158,14 @@ def _write(instruction: Instruction, raw, store) -> list:
 
 
 def _permute16(instruction: Instruction, raw, store) -> list:
-    """v_permlane16: 16 four-bit lane numbers in two SGPRs; x: from the other row of the pair."""
-    source, low, high = instruction.sources
+    """v_permlane16: 16 four-bit lane numbers in two SGPRs, or one in each lane of a VGPR; x: from the other
+    row of the pair.
+    """
+    source, low, *high = instruction.sources
     place = lane() & 15
-    word = select(place < 8, raw(low), raw(high))
-    index = lane() & 0xFFFFFFF0 | (word >> (place & 7) * 4 & 15)
-    if instruction.name == "v_permlanex16_b32":
+    choice = select(place < 8, raw(low), raw(high[0])) >> (place & 7) * 4 if high else raw(low)
+    index = lane() & 0xFFFFFFF0 | choice & 15
+    if instruction.name.startswith("v_permlanex16"):
         index = index ^ 16
     op_sel = instruction.get("op_sel")
     register = instruction.results[0].register
@@ -201,6 +203,8 @@ _INSTRUCTIONS = {
     "v_writelane_b32": _write,
     "v_permlane16_b32": _permute16,
     "v_permlanex16_b32": _permute16,
+    "v_permlane16_var_b32": _permute16,
+    "v_permlanex16_var_b32": _permute16,
     "v_permlane64_b32": _permute64,
     "v_swap_b32": _swap,
     "v_swap_b16": _swap,
@@ -216,6 +220,8 @@ def _data_share(instruction: Instruction, raw, store) -> list:
         return [store("vgpr", register, select(is_active(index), value, const("u32", 0)))]
     index = leaf("u32", "lane_number", raw(instruction.sources[0]) + offset >> 2)
     data = instruction.sources[1].register
+    if instruction.name == "ds_bpermute_fi_b32":
+        return [store("vgpr", register, of_lane(data, index))]
     if instruction.name == "ds_bpermute_b32":
         return [store("vgpr", register, select(is_active(index), of_lane(data, index), const("u32", 0)))]
     return [store("vgpr", register, leaf("u32", "scatter", index, data))]

@@ -74,9 +74,9 @@ _UNFLUSHED = ("class", "v_cndmask", "v_mov")
 
 
 class Store(NamedTuple):
-    """One effect. where: vgpr, sgpr, mask (a bit for each lane), scc, exec (a whole mask), exec_lanes (a bit
-    for each lane), lane (one lane of a VGPR: `lane` says which), vgpr_at and sgpr_at (`lane` says which
-    register).
+    """One effect. where: vgpr, whole (a VGPR whatever EXEC says), sgpr, mask (a bit for each lane), scc, exec
+    (a whole mask), exec_lanes (a bit for each lane), lane (one lane of a VGPR: `lane` says which), vgpr_at
+    and sgpr_at (`lane` says which register).
 
     condition: b1, lanes for which it happens beyond those in EXEC, or None for all of these
     """
@@ -145,9 +145,8 @@ def fetch(instruction: Instruction, operand: Operand, kind: str, place: int = -1
         return const(kind, operand.value)
     if operand.token == "m":
         return leaf("b1", "lanebit", operand.code)
-    if instruction.dpp is not None and place == 0:
-        if width > 32:
-            raise UnsupportedError("DPP on 64 bits")
+    from_lane = instruction.dpp is not None and place == 0
+    if from_lane:
         word = gathered(instruction, operand.register)
     elif index >> max(place, 0) & 1 and place >= 0 and operand.is_vgpr:
         if width > 32:
@@ -158,7 +157,7 @@ def fetch(instruction: Instruction, operand: Operand, kind: str, place: int = -1
     if instruction.sdwa is not None and place in (0, 1):
         word = selected(word, instruction, place)
     if width == 64:
-        value = join(word, raw(operand, 1))
+        value = join(word, gathered(instruction, operand.register + 1) if from_lane else raw(operand, 1))
     elif width == 16:
         value = cast(word >> 16 if operand.half else word, "u16")
     else:

@@ -15,43 +15,64 @@ Instruction Calculator, "Examples of Setting Modifiers":
     op_sel          gfx11, D of 16 bits: the half of each register. gfx12, sparse: the set of indices
     cbsz, abid      a block of A goes to 2^cbsz blocks; abid says which. Sparse: abid is the set of indices
     blgp            B's lanes in another order; f64: the signs of A, B and C
+
+EXEC does not matter: all lanes take part and are written.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tiny.emulator.amd.isa.decode import Instruction, Operand
 from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.expression import Value, bits, cast, const, fma, join, select
 from tiny.emulator.amd.isa.float8 import is_fnuz, widened
+from tiny.emulator.amd.isa.halves import from_half, narrowed
 from tiny.emulator.amd.isa.lanes import of_lane
 from tiny.emulator.amd.isa.layout import SHAPES, WIDTH, Layout, Shape
 
 LARGEST, SMALLEST = (1 << 31) - 1, -(1 << 31)
 
 
+class Term(NamedTuple):
+    """One product of an element of D: which lane holds the element of A, which of its elements it is, and of
+    B likewise. Sparse: the element of B is one of four, the first of which is named.
+    """
+
+    lane_a: Value
+    position_a: int
+    lane_b: Value
+    position_b: int
+
+
 def matrix_stores(instruction: Instruction, raw: Callable, store: Callable, lanes: int) -> list:
     """The effects of a matrix instruction. lanes: of the wave; raw: (operand, part) -> u32.
 
-    UnsupportedError for a form that no card has.
+    UnsupportedError for a form that no card has. `c_matrix` writes the same as C.
     """
     shape = SHAPES[instruction.operation.name]
     place = Layout(shape, lanes)
     check_modifiers(instruction, shape)
     totals = {}
     for number in range(place.elements):
-        total = start = accumulator(instruction, raw, shape, place, number)
-        block, row = place.row(number)
-        if shape.sparse:
-            products = _sparse(instruction, shape, place, row)
-        else:
-            products = _dense(instruction, shape, place, block, row)
-        if shape.result == "i32":
-            total = integer_sum(instruction, start, list(products))
-        else:
-            for x, y in products:
-                total = fma(x, y, total) if shape.a in ("f32", "f64") else total + x * y
-        totals[number] = total
+        start = accumulator(instruction, raw, shape, place, number)
+        pairs = [
+            _factors(instruction, shape, place, each) for each in terms(instruction, shape, place, number)
+        ]
+        totals[number] = _summed(instruction, shape, start, pairs)
     return results(instruction, shape, place, totals, store)
+
+
+def sum_type(shape: Shape) -> str:
+    """In what type products are added."""
+    return shape.result if shape.result in ("i32", "f64") else "f32"
+
+
+def _summed(instruction: Instruction, shape: Shape, total: Value, pairs: list) -> Value:
+    if shape.result == "i32":
+        return integer_sum(instruction, total, pairs)
+    for x, y in pairs:
+        total = fma(x, y, total) if shape.a in ("f32", "f64") else total + x * y
+    return total
 
 
 def check_modifiers(instruction: Instruction, shape: Shape) -> None:
@@ -78,44 +99,55 @@ def check_modifiers(instruction: Instruction, shape: Shape) -> None:
 
 
 # -- products ------------------------------------------------------------------------------------------------
-def _dense(instruction: Instruction, shape: Shape, place: Layout, block: int | Value, row: Value):
-    """(element of A, of B) for each k."""
+def terms(instruction: Instruction, shape: Shape, place: Layout, number: int) -> list[Term]:
+    """The products of element `number` of D in each lane, in the order of k."""
+    block, row = place.row(number)
     cbsz, abid = instruction.get("cbsz"), instruction.get("abid")
-    source_block = block & -(1 << cbsz) | abid
-    for k in range(shape.depth):
-        group, position = place.split(k)
-        left = _element(instruction, 0, shape.a, place.lane(source_block, group, row), position)
-        column = _other_lanes(instruction, shape, place.lane(block, group, place.column()))
-        yield left, _element(instruction, 1, shape.b, column, position)
-
-
-def _sparse(instruction: Instruction, shape: Shape, place: Layout, row: Value):
-    """(element of A, of B) for each pair of the two elements out of four that A holds.
-
-    src2 has two bits for each element of A: its place among the four.
-    """
+    found = []
+    if not shape.sparse:
+        source_block = block & -(1 << cbsz) | abid
+        for k in range(shape.depth):
+            group, position = place.split(k)
+            column = _other_lanes(instruction, shape, place.lane(block, group, place.column()))
+            found.append(Term(place.lane(source_block, group, row), position, column, position))
+        return found
     per_lane = shape.depth // place.groups_a  # values of k that a lane of A covers
-    shift = index_shift(instruction, per_lane)
-    indices = instruction.sources[2].register
-    for number in range(shape.depth // 2):
-        chunk = number // 2
+    for pair in range(shape.depth // 2):
+        chunk = pair // 2
         part, within = divmod(chunk, per_lane // 4)
-        lane = place.lane(0, place.group(part, place.groups_a), row)
-        position = 2 * within + number % 2
-        left = _element(instruction, 0, shape.a, lane, position)
-        choice = of_lane(indices, lane) >> shift + 2 * position & 3
         group_b, first = place.split(4 * chunk)
-        column = place.lane(0, group_b, place.column())
-        yield left, _chosen(instruction, shape.b, column, first, choice)
+        lane_a = place.lane(0, place.group(part, place.groups_a), row)
+        found.append(Term(lane_a, 2 * within + pair % 2, place.lane(0, group_b, place.column()), first))
+    return found
 
 
-def index_shift(instruction: Instruction, per_lane: int) -> int:
+def _factors(instruction: Instruction, shape: Shape, place: Layout, term: Term) -> tuple[Value, Value]:
+    """The elements of A and B of a product."""
+    left = _element(instruction, 0, shape.a, term.lane_a, term.position_a)
+    if not shape.sparse:
+        return left, _element(instruction, 1, shape.b, term.lane_b, term.position_b)
+    shift = index_shift(instruction, shape, place) + 2 * term.position_a
+    choice = of_lane(instruction.sources[2].register, term.lane_a) >> shift & 3
+    return left, _chosen(instruction, shape.b, term.lane_b, term.position_b, choice)
+
+
+def element(instruction: Instruction, shape: Shape, operand: int, position: int) -> Value:
+    """Element number `position` that this lane holds of A (operand 0) or B (1)."""
+    return _element(instruction, operand, (shape.a, shape.b)[operand], None, position)
+
+
+def index_shift(instruction: Instruction, shape: Shape, place: Layout) -> int:
     """Where the chosen set of indices starts in its register: a lane needs one bit for each k it covers."""
+    per_lane = shape.depth // place.groups_a
     sets = 32 // per_lane
     chosen = 0 if instruction.get("cbsz") else instruction.get("abid")
-    if "acc_cd" not in instruction.words.fields:
+    if shape.family == "gfx12":
         chosen = instruction.get("op_sel")
     return chosen % sets * per_lane
+
+
+def _word(register: int, lane: Value | None) -> Value:
+    return of_lane(register, lane) if lane is not None else Value("u32", "vgpr", register)
 
 
 def _chosen(instruction: Instruction, kind: str, lane: Value, first: int, choice: Value) -> Value:
@@ -125,19 +157,21 @@ def _chosen(instruction: Instruction, kind: str, lane: Value, first: int, choice
     word = of_lane(register + first // per_register, lane)
     if width == 16:  # four elements stand in two registers
         word = select((choice & 2).differs(0), of_lane(register + first // 2 + 1, lane), word)
-        choice = choice & 1
-    word = word >> (choice + first % per_register) * width
+    word = word >> (choice & per_register - 1 if width == 16 else choice + first % per_register) * width
+    if width == 16:
+        even = _typed(instruction, 1, kind, word, 0)
+        return select((choice & 1).differs(0), _typed(instruction, 1, kind, word, 1), even)
     return _typed(instruction, 1, kind, word, first)
 
 
-def _element(instruction: Instruction, operand: int, kind: str, lane: Value, position: int) -> Value:
-    """Element number `position` that a lane holds of A (operand 0) or B (1)."""
+def _element(instruction: Instruction, operand: int, kind: str, lane: Value | None, position: int) -> Value:
+    """Element number `position` that a lane, None: this one, holds of A (operand 0) or B (1)."""
     register = instruction.sources[operand].register
     if kind == "f64":
-        number = bits(join(of_lane(register, lane), of_lane(register + 1, lane)), "f64")
+        number = bits(join(_word(register, lane), _word(register + 1, lane)), "f64")
         return -number if instruction.get("blgp") >> operand & 1 else number
     register, part = register + position * WIDTH[kind] // 32, position * WIDTH[kind] % 32
-    return _typed(instruction, operand, kind, of_lane(register, lane) >> part, position)
+    return _typed(instruction, operand, kind, _word(register, lane) >> part, position)
 
 
 def _typed(instruction: Instruction, operand: int, kind: str, word: Value, position: int) -> Value:
@@ -156,13 +190,6 @@ def _typed(instruction: Instruction, operand: int, kind: str, word: Value, posit
     signed = kind == "i8" or instruction.get("neg_lo") >> operand & 1
     lifted = word << 32 - width
     return bits(lifted, "i32") >> 32 - width if signed else bits(lifted >> 32 - width, "i32")
-
-
-def from_half(word: Value, kind: str) -> Value:
-    """The low half of a word as f32."""
-    if kind == "bf16":
-        return bits(word << 16, "f32")
-    return cast(bits(cast(word, "u16"), "f16"), "f32")
 
 
 def _other_lanes(instruction: Instruction, shape: Shape, lane: Value) -> Value:
@@ -246,16 +273,4 @@ def results(instruction: Instruction, shape: Shape, place: Layout, totals: dict,
                 kept = Value("u32", "vgpr_kept", first + register)
                 old = const("u32", 0) if shape.packed else kept & (0xFFFF << 16 * (1 - half))
             words[register] = old | narrowed(total, shape.result) << 16 * half
-    return [store("vgpr", first + register, word) for register, word in sorted(words.items())]
-
-
-def narrowed(total: Value, kind: str) -> Value:
-    """f32 as 16 bits in the low half of a u32."""
-    return cast(bits(cast(total, "f16"), "u16") if kind == "f16" else to_bfloat(total), "u32")
-
-
-def to_bfloat(value: Value) -> Value:
-    """f32 -> bf16 to nearest even, as u16; NaN stays NaN."""
-    pattern = bits(value, "u32")
-    rounded = pattern + 0x7FFF + (pattern >> 16 & 1) >> 16
-    return cast(select(value.differs(value), pattern >> 16 | 0x40, rounded), "u16")
+    return [store("whole", first + register, word) for register, word in sorted(words.items())]

@@ -177,7 +177,9 @@ OPCODES = {
     0x6 ds_max_i32  0x7 ds_min_u32  0x8 ds_max_u32  0x9 ds_and_b32  0xa ds_or_b32  0xb ds_xor_b32
     0xc ds_mskor_b32  0xd ds_store_b32  0xe ds_store_2addr_b32  0xf ds_store_2addr_stride64_b32
     0x10 ds_cmpstore_b32  0x11 ds_cmpstore_f32  0x12 ds_min_f32  0x13 ds_max_f32  0x14 ds_nop
-    0x15 ds_add_f32  0x1e ds_store_b8  0x1f ds_store_b16  0x20 ds_add_rtn_u32  0x21 ds_sub_rtn_u32
+    0x15 ds_add_f32  0x18 ds_gws_sema_release_all  0x19 ds_gws_init  0x1a ds_gws_sema_v  0x1b ds_gws_sema_br
+    0x1c ds_gws_sema_p  0x1d ds_gws_barrier  0x3f ds_ordered_count  0x7a ds_add_gs_reg_rtn
+    0x7b ds_sub_gs_reg_rtn  0x1e ds_store_b8  0x1f ds_store_b16  0x20 ds_add_rtn_u32  0x21 ds_sub_rtn_u32
     0x22 ds_rsub_rtn_u32  0x23 ds_inc_rtn_u32  0x24 ds_dec_rtn_u32  0x25 ds_min_rtn_i32  0x26 ds_max_rtn_i32
     0x27 ds_min_rtn_u32  0x28 ds_max_rtn_u32  0x29 ds_and_rtn_b32  0x2a ds_or_rtn_b32  0x2b ds_xor_rtn_b32
     0x2c ds_mskor_rtn_b32  0x2d ds_storexchg_rtn_b32  0x2e ds_storexchg_2addr_rtn_b32

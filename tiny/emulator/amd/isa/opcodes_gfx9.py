@@ -252,6 +252,8 @@ OPCODES = {
     0x6d ds_wrxchg_rtn_b64  0x6e ds_wrxchg2_rtn_b64  0x6f ds_wrxchg2st64_rtn_b64  0x70 ds_cmpst_rtn_b64
     0x71 ds_cmpst_rtn_f64  0x72 ds_min_rtn_f64  0x73 ds_max_rtn_f64  0x76 ds_read_b64  0x77 ds_read2_b64
     0x78 ds_read2st64_b64  0x7c ds_add_rtn_f64  0x7e ds_condxchg32_rtn_b64  0xb6 ds_read_addtid_b32
+    0x98 ds_gws_sema_release_all  0x99 ds_gws_init  0x9a ds_gws_sema_v
+    0x9b ds_gws_sema_br  0x9c ds_gws_sema_p  0x9d ds_gws_barrier
     0xb7 ds_pk_add_rtn_f16  0xb8 ds_pk_add_rtn_bf16  0xbd ds_consume  0xbe ds_append  0xde ds_write_b96
     0xdf ds_write_b128  0xfe ds_read_b96  0xff ds_read_b128"""),
     "FLAT": numbered("""

@@ -23,6 +23,7 @@ IMMEDIATES = {
     "probe",
 }
 DUAL = "v_dual_"
+SHARED_BY_ALL = ("ds_gws_", "ds_ordered_count", "ds_add_gs_reg", "ds_sub_gs_reg")  # global data share only
 WITH_SIGNS = {"v_cndmask_b32", "v_cndmask_b16", "v_mov_b32", "v_mov_b16", "v_movrels_b32", "v_movreld_b32"}
 
 
@@ -66,25 +67,34 @@ def with_constant(reader: Reader, table: str, operation: Operation, words: Struc
 
 def scalar_memory(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
     """SMEM: base in an aligned SGPR pair (or a buffer in four), an SGPR offset or none, a constant offset."""
-    results = [reader.scalar(words.sdata, token) for token in operation.explicit_results]
-    sources = []
-    for token in operation.explicit_sources:
-        if token == "probe":
-            sources.append(immediate("number", words.sdata))
-            continue
-        sources.append(reader.scalar(words.sbase * 2, "u32x4" if token == "buffer" else "b64"))
-        sources.append(Operand(NOTHING if words.soffset == NULL else words.soffset, "b32"))
-    return reader.made(table, operation, words, results, sources)
+    soffset = NOTHING if words.soffset == NULL else words.soffset
+    return _scalar_memory(reader, table, operation, words, soffset)
 
 
 def scalar_memory_gfx9(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
     """SMEM of gfx9: imm and soffset_en say which of the constant and the SGPR are added."""
+    soffset = words.soffset if words.soffset_en else NOTHING if words.imm else words.offset & 127
+    return _scalar_memory(reader, table, operation, words, soffset)
+
+
+def _scalar_memory(
+    reader: Reader, table: str, operation: Operation, words: Struct, soffset: int
+) -> Instruction:
+    """The data first, where they are stored; then the base and the offset."""
     results = [reader.scalar(words.sdata, token) for token in operation.explicit_results]
     sources = []
     for token in operation.explicit_sources:
-        sources.append(reader.scalar(words.sbase * 2, "u32x4" if token == "buffer" else "b64"))
-        code = words.soffset if words.soffset_en else NOTHING if words.imm else words.offset & 127
-        sources.append(Operand(code, "b32"))
+        if token in ("probe", "length"):
+            sources.append(immediate("number", words.sdata))
+        elif token == "soffset":
+            sources[1:] = [Operand(words.soffset, "b32")]
+        elif token in ("address", "buffer"):
+            sources.append(reader.scalar(words.sbase * 2, "u32x4" if token == "buffer" else "b64"))
+            sources.append(Operand(soffset, "b32"))
+        else:
+            sources.append(reader.scalar(words.sdata, token))
+    if "atomic" in operation.name and not returns(words):
+        results = []
     return reader.made(table, operation, words, results, sources)
 
 
@@ -265,8 +275,11 @@ def returns(words: Struct) -> int:
 
 def data_share(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
     """DS: an address VGPR and up to two data operands."""
-    if words.gds and reader.family.name == "gfx9":
+    shared = operation.name.startswith(SHARED_BY_ALL)
+    if words.gds and reader.family.name == "gfx9" and not shared:
         raise reader.fail("reserved bits: this card has no GDS")
+    if shared and not words.gds:
+        raise reader.fail(f"reserved bits: {operation.name} without gds")
     data, sources = [words.data0, words.data1], []
     for token in operation.explicit_sources:
         sources.append(
@@ -305,8 +318,9 @@ def flat(reader: Reader, table: str, operation: Operation, words: Struct) -> Ins
 def buffer(reader: Reader, table: str, operation: Operation, words: Struct) -> Instruction:
     """MUBUF: sources are the data (stores, atomics), index and offset VGPRs, the resource, the scalar offset.
     """
-    if "lds" in words.fields and words.lds:
-        raise reader.fail("reserved bits: a buffer load into LDS")
+    into_lds = "lds" in words.fields and words.lds
+    if into_lds and not operation.results:
+        raise reader.fail(f"reserved bits: {operation.name} with lds")
     sources = []
     for token in operation.explicit_sources:
         if token != "address":
@@ -321,6 +335,6 @@ def buffer(reader: Reader, table: str, operation: Operation, words: Struct) -> I
         )
         sources += [vector, reader.scalar(resource, "u32x4"), reader.source(words.soffset, "b32")]
     results = [vgpr(words.vdata, token, accumulation(words)) for token in operation.explicit_results]
-    if "atomic" in operation.name and not returns(words):
+    if into_lds or "atomic" in operation.name and not returns(words):
         results = []
     return reader.made(table, operation, words, results, sources)

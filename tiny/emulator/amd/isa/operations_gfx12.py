@@ -24,9 +24,12 @@ from tiny.emulator.amd.isa.operations_memory import (
     ATOMIC_SPACES,
     TOKEN,
     Access,
+    atomic,
     conditional_subtract,
     ds_atomic,
+    ds_rows,
     memory,
+    refused,
     saturating_subtract,
 )
 from tiny.emulator.amd.isa.operations_scalar import scalar
@@ -82,7 +85,7 @@ for name, function in (
 row("v_mad_co_u64_u32", "u64 m = u32 u32 u64", multiply_add_unsigned)
 row("v_mad_co_i64_i32", "i64 m = i32 i32 i64", multiply_add_signed)
 for name in ("permlane16_var", "permlanex16_var"):
-    row(f"v_{name}_b32", "b32 = b32 b32", None)
+    row(f"v_{name}_b32", "b32 = b32 b32", None, "lanes")
 
 # -- scalar -------------------------------------------------------------------------------------------------
 scalar("s_add_nc_u64", "u64 = u64 u64", lambda a, b: a + b)
@@ -153,18 +156,35 @@ memory("s_buffer_load_b96", "u32x3 = buffer", Access("load", "u32", 3), "scalar 
 for kind in ("u8", "i8", "u16", "i16"):
     memory(f"s_load_{kind}", "b32 = address", Access("load", kind), "scalar memory")
     memory(f"s_buffer_load_{kind}", "b32 = buffer", Access("load", kind), "scalar memory")
+for name, source in (
+    ("inst", "address"),
+    ("inst_pc_rel", ""),
+    ("data", "address"),
+    ("data_pc_rel", ""),
+):
+    memory(f"s_prefetch_{name}", f"= {source} soffset length", Access("none", "u32"), "scalar memory")
+memory("s_buffer_prefetch_data", "= buffer soffset length", Access("none", "u32"), "scalar memory")
 for space in ATOMIC_SPACES:
     for name, combine in (("sub_clamp", saturating_subtract), ("cond_sub", conditional_subtract)):
         memory(f"{space}_atomic_{name}_u32", "b32 = address b32", Access("atomic", "u32", combine=combine))
-    memory(f"{space}_atomic_min_num_f32", "b32 = address b32", Access("atomic", "f32", combine=fn.minimum))
-    memory(f"{space}_atomic_max_num_f32", "b32 = address b32", Access("atomic", "f32", combine=fn.maximum))
-    for kind in ("f16", "bf16"):
-        memory(f"{space}_atomic_pk_add_{kind}", "b32 = address b32", Access("atomic", "u32"))
+    for name in ("min", "max"):
+        memory(f"{space}_atomic_{name}_num_f32", "b32 = address b32", atomic(name, "f32"))
+TRANSPOSED = "how it deals a transposed matrix out to lanes is not certain"
+refused("global_load_tr_b128", "u32x4 = address", TRANSPOSED)
+refused("global_load_tr_b64", "b64 = address", TRANSPOSED)
+refused("global_atomic_ordered_add_b64", "b64 = address b64", "it waits for its turn in an order of graphics")
+for space in ("global", "scratch"):
+    memory(f"{space}_load_block", "u32x32 = address", Access("load", "u32", 32))
+    memory(f"{space}_store_block", "= address u32x32", Access("store", "u32", 32))
+RAYS = "a stack of ray tracing"
+refused("ds_bvh_stack_push4_pop1_rtn_b32", "b32 = address b32 u32x4", RAYS)
+refused("ds_bvh_stack_push8_pop1_rtn_b32", "b32 = address b32 u32x8", RAYS)
+refused("ds_bvh_stack_push8_pop2_rtn_b64", "b64 = address b32 u32x8", RAYS)
 ds_atomic("cond_sub", "u32", conditional_subtract)
 ds_atomic("sub_clamp", "u32", saturating_subtract)
 for width in (32, 64):
-    ds_atomic("min_num", f"f{width}", fn.minimum)
-    ds_atomic("max_num", f"f{width}", fn.maximum)
+    for name in ("min", "max"):
+        ds_rows(f"{name}_num", f"f{width}", atomic(name, f"f{width}"), TOKEN[width // 32])
 row("ds_bpermute_fi_b32", f"{TOKEN[1]} = address b32", None, "lanes")
 
 # -- matrices: here a row of A is shared by two lanes, so that fewer registers hold it ----------------------

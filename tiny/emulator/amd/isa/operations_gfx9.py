@@ -2,12 +2,23 @@
 
 import dataclasses
 
+from tiny.emulator.amd.isa import float_atomics
 from tiny.emulator.amd.isa import functions as fn
 from tiny.emulator.amd.isa.expression import fma, select
 from tiny.emulator.amd.isa.operation import OPERATIONS, row
 from tiny.emulator.amd.isa.operations_float import dx9_product
 from tiny.emulator.amd.isa.operations_integer import dot_row
-from tiny.emulator.amd.isa.operations_memory import ACCESS, ATOMIC_SPACES, Access, ds_atomic, memory
+from tiny.emulator.amd.isa.operations_memory import (
+    ACCESS,
+    ATOMIC_SPACES,
+    TOKEN,
+    Access,
+    ds_atomic,
+    ds_rows,
+    float_swap,
+    memory,
+    refused,
+)
 from tiny.emulator.amd.isa.operations_scalar import scalar
 
 
@@ -81,15 +92,45 @@ for size in ("b32", "b64"):
         also(f"ds_write{old}_{size}", f"ds_store_{new}_{size}")
         also(f"ds_wrxchg{old}_rtn_{size}", f"ds_storexchg_{new}_rtn_{size}")
     also(f"ds_wrxchg_rtn_{size}", f"ds_storexchg_rtn_{size}")
-for kind in ("b32", "b64", "f32", "f64"):  # the operands stand the other way round
-    ds_atomic("cmpst", kind, lambda old, compare, data: select(old.equals(compare), data, old), 2)
-ds_atomic("add", "f64", lambda old, data: old + data)
-for kind in ("f16", "bf16"):
-    row(f"ds_pk_add_{kind}", "= address b32", None, "unknown")
-    row(f"ds_pk_add_rtn_{kind}", "b32 = address b32", None, "unknown")
+for size in ("b32", "b64"):  # the operands stand the other way round
+    ds_atomic("cmpst", size, lambda old, compare, data: select(old.equals(compare), data, old), 2)
+for width in (32, 64):
+
+    def compare_store(old, compare, data, flush):
+        return float_atomics.compare_swap(old, data, compare, flush)
+
+    swap = dataclasses.replace(float_swap(f"f{width}"), combine=compare_store)
+    ds_rows("cmpst", f"f{width}", swap, TOKEN[width // 32], 2)
 for space in ("global", "scratch"):
-    for size in ("ubyte", "sbyte", "ushort", "sshort", "dword"):
-        memory(f"{space}_load_lds_{size}", "= address", Access("lds", "u32"))
+    for size, element in (*list(_LOADS.items())[:4], ("dword", "u32")):
+        memory(f"{space}_load_lds_{size}", "= address", Access("load lds", element))
+for old, new in (("write", "store"), ("read", "load")):
+    also(f"ds_{old}_addtid_b32", f"ds_{new}_addtid_b32")
+for name in ("x", "xy", "xyz", "xyzw"):
+    for action in ("load", "store"):
+        also(f"buffer_{action}_format_d16_{name}", f"buffer_{action}_d16_format_{name}")
+for action in ("load", "store"):
+    also(f"buffer_{action}_format_d16_hi_x", f"buffer_{action}_d16_hi_format_x")
+for count, size in ((1, "dword"), (2, "dwordx2"), (4, "dwordx4")):
+    token = TOKEN[count]
+    memory(f"s_store_{size}", f"= {token} address", Access("store", "u32", count), "scalar memory")
+    memory(f"s_buffer_store_{size}", f"= {token} buffer", Access("store", "u32", count), "scalar memory")
+    for action, signature in (("load", f"{token} = address"), ("store", f"= {token} address")):
+        refused(
+            f"s_scratch_{action}_{size}",
+            signature,
+            "the scratch of a whole wave is not laid out as the card's, only that of each lane",
+            "scalar memory",
+        )
+for old, new in _ATOMICS.items():
+    for size, width in (("", 32), ("_x2", 64)):
+        access = ACCESS[f"global_atomic_{new}{width}"]
+        count = access.operands * width // 32
+        for space, source in (("s", "address"), ("s_buffer", "buffer")):
+            signature = f"{TOKEN[width // 32]} = {TOKEN[count]} {source}"
+            memory(f"{space}_atomic_{old}{size}", signature, access, "scalar memory")
+for name in ("s_dcache_discard", "s_dcache_discard_x2"):
+    memory(name, "= address", Access("none", "u32"), "scalar memory")
 
 # -- scalar -------------------------------------------------------------------------------------------------
 for size in ("b32", "b64"):

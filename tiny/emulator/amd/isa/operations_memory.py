@@ -8,8 +8,8 @@ four.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tiny.emulator.amd.isa.expression import Value, larger, select, smaller
-from tiny.emulator.amd.isa.functions import maximum, minimum
+from tiny.emulator.amd.isa import float_atomics
+from tiny.emulator.amd.isa.expression import Value, cast, join, larger, select, smaller
 from tiny.emulator.amd.isa.operation import row
 
 
@@ -17,13 +17,15 @@ from tiny.emulator.amd.isa.operation import row
 class Access:
     """What a memory instruction does.
 
-    action   load, store, atomic, or another name for what needs code of its own
+    action   load, store, atomic, exchange; load lds: from memory into LDS, a dword for each lane; count: of
+             the active lanes, added to one dword of LDS; none: nothing is seen of it; refused: see `reason`
     element  type of one element in memory: u8 i8 u16 i16 u32, for atomics also u64 f32 f64
     count    elements, one dword of registers each        places  2: two of them, at offset0 and offset1
     half     None: whole registers; 0, 1: the low or high half of the register, the other half is kept
     stride   what offset0 and offset1 of a ds_*_2addr count in bytes
     combine  atomic: function of (old, data) or (old, data, compare), all of type `element`, to what is
-    written
+             written; of floats, it takes what becomes of denormals, too
+    floats   f16 bf16 f32 f64: what a float atomic computes with
     """
 
     action: str
@@ -34,16 +36,18 @@ class Access:
     stride: int = 0
     combine: Callable | None = field(default=None, compare=False)
     operands: int = 1
+    floats: str = ""
+    reason: str = ""
 
     @property
     def size(self) -> int:
         """Bytes of one place."""
         return int(self.element[1:]) // 8 * self.count
 
-    def combined(self) -> tuple[list[Value], Value]:
+    def combined(self, flush: Callable[[Value], Value]) -> tuple[list[Value], Value]:
         """The inputs (what memory holds, then the data) and what an atomic writes, all of type `element`."""
         inputs = [Value(self.element, "input", n) for n in range(1 + self.operands)]
-        return inputs, self.combine(*inputs)
+        return inputs, self.combine(*inputs, *((flush,) if self.floats else ()))
 
 
 ACCESS: dict[str, Access] = {}
@@ -79,7 +83,7 @@ def saturating_subtract(old: Value, data: Value) -> Value:
 ATOMIC_SPACES = ("flat", "global", "buffer")
 ATOMICS = {  # name -> (types, function)
     "swap": ("b", lambda old, data: data),
-    "add": ("uf", lambda old, data: old + data),
+    "add": ("uf", None),
     "sub": ("u", lambda old, data: old - data),
     "min": ("iuf", None),
     "max": ("iuf", None),
@@ -91,12 +95,29 @@ ATOMICS = {  # name -> (types, function)
 }
 
 
-def _combine(name: str, kind: str, function: Callable | None) -> Callable:
-    if function is not None:
-        return function
-    if kind == "f":
-        return minimum if name == "min" else maximum
-    return smaller if name == "min" else larger
+INTEGERS = {"add": lambda old, data: old + data, "min": smaller, "max": larger}
+FLOATS = {"add": float_atomics.add, "min": float_atomics.minimum, "max": float_atomics.maximum}
+
+
+def atomic(name: str, element: str, function: Callable | None = None) -> Access:
+    """The access of an atomic with one operand. name: add, min, max where there is no function."""
+    if element[0] == "f":
+        return Access("atomic", element, combine=FLOATS[name], floats=element)
+    return Access("atomic", element, combine=function or INTEGERS[name])
+
+
+def float_swap(element: str) -> Access:
+    return Access("atomic", element, combine=float_atomics.compare_swap, operands=2, floats=element)
+
+
+def packed(kind: str) -> Access:
+    """Addition of two halves."""
+    return Access("atomic", "u32", combine=float_atomics.packed_add(kind), floats=kind)
+
+
+def refused(name: str, signature: str, reason: str, kind: str = "memory") -> None:
+    """A row that is decoded and never executed; `reason` stands in the error."""
+    memory(name, signature, Access("refused", "u32", reason=reason), kind)
 
 
 def compare_swap(old: Value, data: Value, compare: Value) -> Value:
@@ -137,15 +158,15 @@ def _addressed(space: str) -> None:
                 memory(
                     f"{space}_atomic_{name}_{kind}{width}",
                     f"{token} = address {token}",
-                    Access("atomic", element, combine=_combine(name, kind, function)),
+                    atomic(name, element, function),
                 )
-    for kind, element in (("b32", "u32"), ("b64", "u64"), ("f32", "f32")):
+    for kind, element in (("b32", "u32"), ("b64", "u64")):
         token, pair = ("b64", "u32x4") if kind == "b64" else ("b32", "b64")
-        memory(
-            f"{space}_atomic_cmpswap_{kind}",
-            f"{token} = address {pair}",
-            Access("atomic", element, combine=compare_swap, operands=2),
-        )
+        swap = Access("atomic", element, combine=compare_swap, operands=2)
+        memory(f"{space}_atomic_cmpswap_{kind}", f"{token} = address {pair}", swap)
+    memory(f"{space}_atomic_cmpswap_f32", "b32 = address b64", float_swap("f32"))
+    for kind in ("f16", "bf16"):
+        memory(f"{space}_atomic_pk_add_{kind}", "b32 = address b32", packed(kind))
     memory(
         f"{space}_atomic_csub_u32", "b32 = address b32", Access("atomic", "u32", combine=conditional_subtract)
     )
@@ -153,14 +174,16 @@ def _addressed(space: str) -> None:
 
 for space in ("flat", "global", "scratch", "buffer"):
     _addressed(space)
-memory("global_load_addtid_b32", "b32 = address", Access("addtid", "u32"))
-memory("global_store_addtid_b32", "= address b32", Access("addtid", "u32"))
-for name, registers in (("x", 1), ("xy", 2), ("xyz", 3), ("xyzw", 4)):  # typed buffers: decoded, not executed
+memory("global_load_addtid_b32", "b32 = address", Access("load", "u32"))
+memory("global_store_addtid_b32", "= address b32", Access("store", "u32"))
+TYPED = "a typed buffer converts between formats, which only graphics asks for"
+for name, registers in (("x", 1), ("xy", 2), ("xyz", 3), ("xyzw", 4)):
     for half, count in (("", registers), ("d16_", (registers + 1) // 2)):
-        memory(f"buffer_load_{half}format_{name}", f"{TOKEN[count]} = address", Access("format", "u32"))
-        memory(f"buffer_store_{half}format_{name}", f"= address {TOKEN[count]}", Access("format", "u32"))
-memory("buffer_load_d16_hi_format_x", "b32 = address", Access("format", "u32"))
-memory("buffer_store_d16_hi_format_x", "= address b32", Access("format", "u32"))
+        for prefix in ("buffer", "tbuffer"):
+            refused(f"{prefix}_load_{half}format_{name}", f"{TOKEN[count]} = address", TYPED)
+            refused(f"{prefix}_store_{half}format_{name}", f"= address {TOKEN[count]}", TYPED)
+refused("buffer_load_d16_hi_format_x", "b32 = address", TYPED)
+refused("buffer_store_d16_hi_format_x", "= address b32", TYPED)
 for name in ("buffer_gl0_inv", "buffer_gl1_inv"):
     row(name, "=", None, "wait")
 
@@ -171,8 +194,8 @@ for count in (1, 2, 4, 8, 16):
     memory(f"s_buffer_load_b{32 * count}", f"{token} = buffer", Access("load", "u32", count), "scalar memory")
 for name in ("s_gl1_inv", "s_dcache_inv"):
     row(name, "=", None, "wait")
-row("s_atc_probe", "= probe address", None, "unknown")
-row("s_atc_probe_buffer", "= probe buffer", None, "unknown")
+memory("s_atc_probe", "= probe address", Access("none", "u32"), "scalar memory")
+memory("s_atc_probe_buffer", "= probe buffer", Access("none", "u32"), "scalar memory")
 
 # -- local data share ----------------------------------------------------------------------------------------
 for name, access in (("u8", "u8"), ("i8", "i8"), ("u16", "u16"), ("i16", "i16")):
@@ -204,6 +227,13 @@ def ds_atomic(name: str, kind: str, combine: Callable, operands: int = 1, return
     element = f"u{kind[1:]}" if kind[0] == "b" else kind
     token = TOKEN[int(kind[1:]) // 32]
     access = Access("atomic", element, combine=combine, operands=operands)
+    ds_rows(name, kind, access, token, operands, returns_only)
+
+
+def ds_rows(
+    name: str, kind: str, access: Access, token: str, operands: int = 1, returns_only: bool = False
+) -> None:
+    """An atomic of local memory, with and without a result."""
     data = f" {token}" * operands
     if not returns_only:
         memory(f"ds_{name}_{kind}", f"= address{data}", access)
@@ -219,20 +249,45 @@ for width in (32, 64):
         for kind in kinds:
             if name == "swap":
                 ds_atomic("storexchg", f"b{width}", function, returns_only=True)
-            elif (name, kind, width) != ("add", "f", 64):
-                ds_atomic(name, f"{kind}{width}", _combine(name, kind, function))
+            elif kind == "f":
+                ds_rows(name, f"f{width}", atomic(name, f"f{width}"), TOKEN[width // 32])
+            else:
+                ds_atomic(name, f"{kind}{width}", function or INTEGERS[name])
     ds_atomic("rsub", f"u{width}", lambda old, data: data - old)
     ds_atomic("mskor", f"b{width}", masked_or, 2)
     ds_atomic("cmpstore", f"b{width}", compare_swap, 2)
-    ds_atomic("cmpstore", f"f{width}", compare_swap, 2)
+    ds_rows("cmpstore", f"f{width}", float_swap(f"f{width}"), TOKEN[width // 32], 2)
+for kind in ("f16", "bf16"):
+    ds_rows("pk_add", kind, packed(kind), "b32")
 ds_atomic("wrap", "b32", wrap, 2, returns_only=True)
-ds_atomic("condxchg32", "b64", None, returns_only=True)
+
+
+def conditional_exchange(old: Value, data: Value) -> Value:
+    """Each half of 32 bits is written where its highest bit is set, without that bit."""
+    low, high = (
+        select((part >> 31).differs(0), part & 0x7FFFFFFF, kept)
+        for part, kept in zip(
+            *((cast(each, "u32"), cast(each >> 32, "u32")) for each in (data, old)), strict=True
+        )
+    )
+    return join(low, high)
+
+
+ds_atomic("condxchg32", "b64", conditional_exchange, returns_only=True)
 row("ds_nop", "=", None, "wait")
 row("ds_swizzle_b32", "b32 = address", None, "lanes")
 row("ds_permute_b32", "b32 = address b32", None, "lanes")
 row("ds_bpermute_b32", "b32 = address b32", None, "lanes")
-for name in ("consume", "append"):
-    row(f"ds_{name}", "b32 =", None, "unknown")
-row("ds_store_addtid_b32", "= b32", None, "unknown")
-row("ds_load_addtid_b32", "b32 =", None, "unknown")
-row("ds_bvh_stack_rtn_b32", "b32 = address b32 u32x4", None, "unknown")
+memory("ds_append", "b32 =", Access("count", "u32", combine=lambda old, lanes: old + lanes))
+memory("ds_consume", "b32 =", Access("count", "u32", combine=lambda old, lanes: old - lanes))
+memory("ds_store_addtid_b32", "= b32", Access("store", "u32"))
+memory("ds_load_addtid_b32", "b32 =", Access("load", "u32"))
+refused("ds_bvh_stack_rtn_b32", "b32 = address b32 u32x4", "a stack of ray tracing")
+GLOBAL_SHARE = "global data share and wave sync: nothing allocates them for a compute queue"
+for name in ("sema_release_all", "sema_v", "sema_p"):
+    refused(f"ds_gws_{name}", "=", GLOBAL_SHARE)
+for name in ("init", "sema_br", "barrier"):
+    refused(f"ds_gws_{name}", "= address", GLOBAL_SHARE)
+refused("ds_ordered_count", "b32 = address", GLOBAL_SHARE)
+for name in ("add", "sub"):
+    refused(f"ds_{name}_gs_reg_rtn", "b64 = b32", GLOBAL_SHARE)

@@ -198,6 +198,10 @@ CALLED void store_dwords(u32 (*v)[LANES], const u64 *p, MASK e, u32 count) {
   EACH_LANE if (e >> l & 1) for (u32 n = 0; n < count; n++) *(word *)(p[l] + 4 * n) = v[n][l];
 }
 
+CALLED void clear_lanes(u32 *v, MASK e, u32 keep) {        // what a load out of range leaves
+  EACH_LANE v[l] = (e >> l & 1) ? v[l] & keep : v[l];
+}
+
 #define LOAD_SMALL(type)                                                                         \
   CALLED void load_##type(u32 *v, const u64 *p, MASK e) {                                        \
     EACH_LANE {                                                                                  \
@@ -241,7 +245,40 @@ STORE_SMALL(u8) STORE_SMALL(u16)
     }                                                                                            \
     return 0;                                                                                    \
   }
+static u32 scalar_store(struct run *r, struct wave *w, u64 address, u32 count, const u32 *s) {
+  u64 host = locate(r, address, 4 * count, 1);
+  if (host == NOWHERE) return fault(w, address, 4 * count, WRITE);
+  memcpy((void *)(address + host), s, 4 * count);
+  return 0;
+}
 SCALAR(u32, u32) SCALAR(u16, u32) SCALAR(i16, i32) SCALAR(u8, u32) SCALAR(i8, i32)
+
+// -- matrices: d += a b, with tables of the lanes that hold rows of a and columns of b (c_matrix.py) -----------------
+#define MULTIPLY(name, type, width, product, finish)                                                                    \
+  CALLED void multiply_##name##_##width(type (*d)[LANES], type (*a)[LANES], type (*b)[LANES], const u8 *lane_a,         \
+                                        const u8 *lane_b, const u8 *place_a, const u8 *place_b, const u32 *choices,     \
+                                        u32 shift, u32 elements, u32 terms, u32 clamp) {                                \
+    for (u32 n = 0; n < elements; n++)                                                                                  \
+      for (u32 g = 0; g < LANES / width; g++) {                                                                         \
+        type sums[width], *into = d[n] + g * width;                                                                     \
+        for (u32 j = 0; j < width; j++) sums[j] = into[j];                                                              \
+        for (u32 k = 0; k < terms; k++) {                                                                               \
+          u32 lane = lane_a[(n * terms + k) * (LANES / width) + g], place = place_b[k];                                 \
+          if (choices) place += choices[lane] >> (shift + 2 * place_a[k]) & 3;                                          \
+          type x = a[place_a[k]][lane];                                                                                 \
+          const type *y = b[place] + lane_b[(n * terms + k) * (LANES / width) + g];                                     \
+          for (u32 j = 0; j < width; j++) sums[j] = product;                                                            \
+        }                                                                                                               \
+        for (u32 j = 0; j < width; j++) into[j] = finish;                                                               \
+      }                                                                                                                 \
+  }
+#define BOTH(name, type, product, finish) MULTIPLY(name, type, 16, product, finish) MULTIPLY(name, type, 4, product, finish)
+BOTH(f32, f32, sums[j] + x * y[j], sums[j])
+BOTH(fused_f32, f32, __builtin_fmaf(x, y[j], sums[j]), sums[j])
+BOTH(fused_f64, f64, __builtin_fma(x, y[j], sums[j]), sums[j])
+static inline i32 limited(i64 x) { return x > 0x7fffffff ? 0x7fffffff : x < -0x7fffffff - 1 ? -0x7fffffff - 1 : (i32)x; }
+#define SUM (sums[j] - (u32)into[j])                       // of the products alone, which fit
+BOTH(i32, i32, (i32)((u32)sums[j] + (u32)x * (u32)y[j]), clamp ? limited((i64)into[j] + (i32)SUM) : sums[j])
 
 // -- workgroups -----------------------------------------------------------------------------------------------------
 static void start_group(struct run *r) {

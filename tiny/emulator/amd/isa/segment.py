@@ -20,6 +20,7 @@ class Segment:
         self._before: list[str] = []  # in front of the loop: what is the same for all lanes
         self._loaded: list[str] = []  # at the top of the loop
         self._vectors: dict[int, str] = {}  # register -> its value now
+        self._loads: dict[int, str] = {}  # register -> what it holds before the loop
         self._written: set[int] = set()
         self._masks: dict[int, str] = {}  # code of a mask -> this lane's bit
         self._uniform: dict[tuple, str] = {}
@@ -73,11 +74,13 @@ class Segment:
                 if store.condition is not None:
                     old = self._vector(store.index)
                     text = self._writer.temporary("u32", f"{texts[id(store.condition)]} ? {text} : {old}")
+                self._load(store.index)
                 self._vectors[store.index] = text
                 self._written.add(store.index)
             elif store.where == "vgpr_at":
                 place = f"V[{self._writer.expressions([store.lane])[0]} & 511][l]"
-                self._indexed.append(f"{place} = on ? {text} : {place};")
+                old = self._writer.temporary("u32", place)
+                self._indexed.append(f"{place} = on ? {text} : {old};")
             else:
                 self._masks[store.index] = text
 
@@ -89,11 +92,17 @@ class Segment:
             self._before.append(f"const {kind} {found} = {text};")
         return found
 
+    def _load(self, register: int) -> str:
+        found = self._loads.get(register)
+        if found is None:
+            found = self._loads[register] = f"v{register}"
+            self._loaded.append(f"u32 v{register} = V[{register}][l];")
+        return found
+
     def _vector(self, register: int) -> str:
         found = self._vectors.get(register)
         if found is None:
-            found = self._vectors[register] = f"v{register}"
-            self._loaded.append(f"u32 v{register} = V[{register}][l];")
+            found = self._vectors[register] = self._load(register)
         return found
 
     def _leaf(self, value: Value) -> str | None:
@@ -154,8 +163,10 @@ class Segment:
             *self._loaded,
             *self._writer.statements,
         ]
+        # A choice between variables, all loaded above: clang 22.1.8 moves a load behind a store to the same
+        # place where the choice is one of loading or not (seen on v_swap_b32, 2026-11; test_lanes.py).
         for register in sorted(self._written):
-            lines.append(f"V[{register}][l] = on ? {self._vectors[register]} : V[{register}][l];")
+            lines.append(f"V[{register}][l] = on ? {self._vectors[register]} : {self._loads[register]};")
         lines += self._indexed
         lines += [f"o{code} |= (MASK)(on & {text}) << l;" for code, text in self._masks.items()]
         lines.append("}")

@@ -299,8 +299,12 @@ def _cache_flags(instruction: Instruction) -> str:
 
 def _scalar_memory(instruction: Instruction, wave_size: int) -> str:
     if not instruction.sources:
-        return instruction.name
-    *first, base, soffset = (*instruction.results, *instruction.sources)
+        results = [operand_text(each, instruction, wave_size) for each in instruction.results]
+        return f"{instruction.name} {', '.join(results)}".rstrip()
+    if "prefetch" in instruction.name:
+        return _prefetch(instruction, wave_size)
+    results = instruction.results if "atomic" not in instruction.name else ()
+    *first, base, soffset = (*results, *instruction.sources)
     width = instruction.words.fields["offset"].width
     offset = scalar_offset(instruction)
     texts = [operand_text(each, instruction, wave_size) for each in (*first, base)]
@@ -315,6 +319,14 @@ def _scalar_memory(instruction: Instruction, wave_size: int) -> str:
         + (f" offset:{shown}" if offset or width > 21 or instruction.get("imm") else "")
         + flags
     )
+
+
+def _prefetch(instruction: Instruction, wave_size: int) -> str:
+    """The base if there is one, the offset, a scalar offset, the length."""
+    texts = [operand_text(each, instruction, wave_size) for each in instruction.sources]
+    offset = scalar_offset(instruction)
+    texts.insert(len(texts) - 2, f"-{-offset:#x}" if offset < 0 else hex(offset))
+    return f"{instruction.name} {', '.join(texts)}"
 
 
 def _data_share(instruction: Instruction, wave_size: int) -> str:
@@ -398,7 +410,8 @@ def _buffer(instruction: Instruction, wave_size: int) -> str:
         text += f" {name}" if instruction.get(name) else ""
     offset = flat_offset(instruction)
     text += f" offset:{offset}" if offset else ""
-    return text + _cache_flags(instruction) + (" tfe" if instruction.get("tfe") else "")
+    text += _cache_flags(instruction)
+    return text + "".join(f" {name}" for name in ("lds", "tfe") if instruction.get(name))
 
 
 _BY_ENCODING = {

@@ -8,7 +8,7 @@ cached like a kernel's.
 import hashlib
 from pathlib import Path
 
-from tiny.emulator.amd.isa import c_memory, c_text
+from tiny.emulator.amd.isa import c_matrix, c_memory, c_text
 from tiny.emulator.amd.isa.decode import VCC, DecodeError, Family, Instruction, decode
 from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
@@ -28,7 +28,7 @@ from tiny.toolchain import Source
 
 RUNTIME = Path(__file__).with_name("runtime.c").read_text()
 INTERPRETED = {"scatter", "sgpr_at"}  # leaves that only the interpreter knows
-VECTOR_KINDS = {"vector", "packed", "mix", "dot", "lanes", "matrix", "indirect", "matrix move", "packed move"}
+VECTOR_KINDS = {"vector", "packed", "mix", "dot", "lanes", "indirect", "matrix move", "packed move"}
 FUNCTION = "static u32 kernel"
 LONGEST = 12  # bytes of an instruction
 MOST_INSTRUCTIONS = 200_000  # of one kernel; more is a runaway
@@ -123,8 +123,11 @@ class Translator:
                 raise UnsupportedError(instruction.name)
         elif kind == "register" and hardware_register(instruction)[0] != MODE_REGISTER:
             raise UnsupportedError("a hardware register other than MODE")
+        elif kind == "matrix":
+            self._matrix_lines(instruction)
         elif kind in ("memory", "scalar memory"):
-            c_memory.statements(instruction, self.kernel.wave_size, self.null)
+            mode = Mode.from_bits(self._start_mode, self.kernel.family.name)
+            c_memory.statements(instruction, self.kernel.wave_size, self.null, mode)
         elif kind not in (
             "branch",
             "jump",
@@ -232,15 +235,24 @@ class Translator:
 
     # -- memory ----------------------------------------------------------------------------------------------
     def _memory(self, instruction: Instruction, pc: int) -> bool:
+        mode = Mode.from_bits(self._float_mode, self.kernel.family.name)
         self._lines += [
             "{",
             f"w->pc = {pc};",
-            *c_memory.statements(instruction, self.kernel.wave_size, self.null, pc // 8),
+            *c_memory.statements(instruction, self.kernel.wave_size, self.null, mode, pc // 8),
             "}",
         ]
         return False
 
     _scalar_memory = _memory
+
+    def _matrix(self, instruction: Instruction, pc: int) -> bool:
+        self._lines += self._matrix_lines(instruction)
+        return False
+
+    def _matrix_lines(self, instruction: Instruction) -> list[str]:
+        size = self.kernel.wave_size
+        return c_matrix.statements(instruction, size, lambda value: uniform_leaf(value, size, self.null))
 
     # -- flow ------------------------------------------------------------------------------------------------
     def _branch(self, instruction: Instruction, pc: int) -> bool:

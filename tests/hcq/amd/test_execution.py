@@ -76,6 +76,19 @@ def test_the_kernels_of_a_submission_are_translated_together(setting, monkeypatc
     assert data.copyout() == bytes(range(256)) * 2
 
 
+def test_a_hundred_kernels_are_one_doorbell(setting, monkeypatch):
+    device, programs = setting
+    data, rung, ring = filled(device, struct.pack("128i", *range(128))), [], device.io.doorbell
+    queue = device.queue()
+    for _ in range(101):
+        queue.execute(programs["local"], [data.address])
+    template = queue.finish()
+    monkeypatch.setattr(device.io, "doorbell", lambda *store: (rung.append(store), ring(*store)))
+    for submitted, wanted in ((1, range(127, -1, -1)), (2, range(128))):
+        device.synchronize(template.submit())
+        assert len(rung) == submitted and ints(data, 128) == list(wanted)
+
+
 def test_kernels_and_copies_in_one_template(setting):
     device, programs = setting
     ones, total = filled(device, struct.pack("64f", *[1] * 64)), filled(device, bytes(256))

@@ -6,6 +6,7 @@ compiles the kernels and their translations; a repeat is a replay of the capture
 """
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.report import report
+from tests.llm import expected
 from tiny import Device, Tensor, TinyJit, nn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,6 +107,19 @@ def test_workload(benchmark, name):
     first, repeat = (min(one[which] for one in found) for which in ("first_s", "median_s"))
     report(f"emulated {name}: first call, nothing cached", first, "s", most_of_first)
     report(f"emulated {name}: repeat", 1e3 * repeat, "ms", 1e3 * most_of_repeat)
+
+
+def test_decode(benchmark):
+    """SmolLM2, 8 tokens after a short prompt; the first of them is the prompt's."""
+    speeds = []
+
+    def run():
+        command = [sys.executable, "-m", "tiny", "generate", "--prompt", expected.PROMPT, "--max-tokens", "8"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT,
+                              env=os.environ | {"AMD": "1", "EMULATE": "gfx1100"})
+        speeds.append(float(re.search(r"decode 7 at ([\d.]+) tokens/s", done.stdout + done.stderr)[1]))
+    benchmark.pedantic(run, rounds=2)
+    report("emulated SmolLM2: decode", max(speeds), "tokens/s", least=0.5)
 
 
 def main(name: str = "", repeats: str = "30") -> None:

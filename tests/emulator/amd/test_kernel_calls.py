@@ -227,6 +227,11 @@ def test_small_rings_are_raised_and_doorbells_differ(client):
     assert {offset >> 46 & 0xffff for offset in offsets} == {client.gpu}
 
 
+def test_a_card_without_xgmi_engines_has_no_queue_for_them(client):
+    """As the topology says of it: num_sdma_xgmi_engines is 0."""
+    client.fails(errno.ENOMEM, "CREATE_QUEUE", **client.queue_fields(kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI))
+
+
 def test_queues_run_out(client):
     fields = client.queue_fields(kfd.KFD_IOC_QUEUE_TYPE_SDMA)
     for _ in range(CARDS["gfx1100"].sdma_engines * SDMA_QUEUES):

@@ -64,6 +64,8 @@ def check_count(kind: int, existing: list[int], card: Card) -> None:
     """Whether a card has a queue of a type left. existing: the types of those there are."""
     if len(existing) >= MOST_QUEUES:
         raise KernelError(errno.EPERM, f"CREATE_QUEUE: a card has {MOST_QUEUES} queues at most")
+    if kind == kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI:            # allocate_sdma_queue, kfd_device_queue_manager.c
+        raise KernelError(errno.ENOMEM, "CREATE_QUEUE: the card has no SDMA engine for XGMI")
     most = card.sdma_engines * SDMA_QUEUES
     if kind in SDMA_TYPES and sum(other in SDMA_TYPES for other in existing) >= most:
         raise KernelError(errno.ENOMEM, f"CREATE_QUEUE: all {most} SDMA queues of the card are taken")

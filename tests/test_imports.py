@@ -35,7 +35,8 @@ HCQ_ISLANDS = {"cpu", "amd", "nv", "metal"}                 # never see each oth
 HCQ_FOR_OTHERS = {"emulator": {"layout", "io"}, "trace": {"layout", "events", "io"}}   # and these:
 DECLARATIONS = {"packets", "aql", "pm4", "registers", "sdma", "compute", "copy", "methods", "push", "qmd"}
 HOST_CODE = (["hcq", "cpu", "host"], ["hcq", "cpu", "loader"])   # the emulator's translated kernels run there
-SCHEDULE_FOR_RENDER = {"kernel", "loops"}                   # a kernel and its loops: data that lowering reads
+# a kernel, its loops, and matrix instructions: data that lowering reads
+SCHEDULE_FOR_RENDER = {"kernel", "loops", "tensorcore"}
 LAZY_IMPORTS = {"__main__.py"}  # the command line loads what the command needs, no more
 SOURCES = sorted((ROOT / "tiny").rglob("*.py"))
 

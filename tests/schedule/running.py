@@ -15,7 +15,7 @@ from tiny.ir.node import Node, toposort
 from tiny.ir.text import print_graph
 from tiny.ir.verify import verify_instructions
 from tiny.realize.prepare import pointer_types, variables_in
-from tiny.render import c, c_prelude
+from tiny.render import dialects
 from tiny.render.decompose import decompose
 from tiny.render.lower import lower
 from tiny.schedule.kernel import Kernel
@@ -45,23 +45,25 @@ def planned(*roots: Node, max_inputs: int = 64) -> tuple[Plan, list[Node]]:
     return make_plan(list(roots), order, dict.fromkeys(leaves, True), max_inputs), leaves
 
 
-def source_of(name: str, kernel: Kernel, schedule: Schedule, pointers: int) -> tuple:
-    """(C source, the VARIABLEs it takes, how many groups) of a kernel under a schedule."""
+def source_of(name: str, kernel: Kernel, schedule: Schedule, pointers: int, dialect: str = "c") -> tuple:
+    """(C source, the VARIABLEs it takes, how many groups, work-items of one) of a kernel under a schedule."""
     check(kernel, schedule)
     lowered = lower(kernel, schedule, decompose)
     verify_instructions(lowered.instructions)
     variables = sorted(variables_in(lowered.instructions, lowered.groups), key=lambda v: v.arg)
-    text = c.render(name, lowered.instructions, pointer_types(kernel, pointers), variables)
-    return Source(name, text, c_prelude.PRELUDE), variables, lowered.groups
+    speaks = dialects.named(dialect)
+    text = speaks.render(name, lowered.instructions, pointer_types(kernel, pointers), variables,
+                         lowered.threads)
+    return Source(name, text, speaks.prelude), variables, lowered.groups, lowered.threads
 
 
 def run_plan(plan: Plan, leaves: Sequence[Node], roots: Sequence[Node], choose: Choose,
-             build: Build | None = None) -> list[np.ndarray]:
+             build: Build | None = None, device: devices.Device | None = None) -> list[np.ndarray]:
     """The values of the roots, each kernel scheduled by `choose`. Memory outside results stays untouched.
 
-    build: makes objects of sources in place of the device.
+    device: runs them, the CPU if none is given; build: makes objects of sources in its place.
     """
-    device = devices.open("CPU")
+    device = device or devices.open("CPU")
     values: dict[Node, int] = {}
     for node in toposort(*roots):
         for part in (node.arg if isinstance(node.arg, tuple) else (node.arg,)):
@@ -70,14 +72,15 @@ def run_plan(plan: Plan, leaves: Sequence[Node], roots: Sequence[Node], choose: 
     made = []
     for step in plan.steps:
         kernel, schedule = choose(step.kernel)
-        made.append(source_of(f"kernel{next(_names)}", kernel, schedule, len(step.places)))
-    objects = (build or device.compile)([source for source, _, _ in made])
+        made.append(source_of(f"kernel{next(_names)}", kernel, schedule, len(step.places),
+                              device.target.dialect))
+    objects = (build or device.compile)([source for source, *_ in made])
     memory: dict[Place, tuple] = {Place(INPUT, n): _guarded(device, node.arg.array().tobytes())
                                   for n, node in enumerate(leaves)}
     arena = device.allocate(plan.arena_size + 1)
     arena.copyin(RUBBISH * (plan.arena_size + 1))
     queue = device.queue()
-    for step, (source, variables, groups), code in zip(plan.steps, made, objects, strict=True):
+    for step, (source, variables, groups, threads), code in zip(plan.steps, made, objects, strict=True):
         addresses = []
         for place in step.places:
             if place.kind == ARENA:
@@ -88,7 +91,8 @@ def run_plan(plan: Plan, leaves: Sequence[Node], roots: Sequence[Node], choose: 
                 memory[place] = _guarded(device, RUBBISH * bytes_of(root.shape, root.dtype))
             addresses.append(memory[place][0].address + GUARD)
         count = number(substitute(groups, values))
-        queue.execute(device.load(code, source.name), [*addresses, *(values[v] for v in variables)], count)
+        program = device.load(code, source.name, *(() if threads == 1 else (threads,)))
+        queue.execute(program, [*addresses, *(values[v] for v in variables)], count)
     device.synchronize(queue.finish().submit([]))
     for buffer, size in memory.values():
         view = buffer.host()
@@ -111,7 +115,8 @@ def _result(root: Node, place: Place, memory: dict) -> np.ndarray:
     return data.reshape(shape).copy()
 
 
-def compare(roots: Sequence[Node], choose: Choose, rtol: float = 0.0, build: Build | None = None) -> None:
+def compare(roots: Sequence[Node], choose: Choose, rtol: float = 0.0, build: Build | None = None,
+            device: devices.Device | None = None) -> None:
     """Every root under the schedules has numpy's value; rtol 0 means equal."""
     plan, leaves = planned(*roots)
     chosen: list[tuple[str, Kernel, Schedule]] = []
@@ -120,7 +125,7 @@ def compare(roots: Sequence[Node], choose: Choose, rtol: float = 0.0, build: Bui
         chosen.append(("", *choose(kernel)))
         return chosen[-1][1:]
     try:
-        results = run_plan(plan, leaves, roots, choose_and_note, build)
+        results = run_plan(plan, leaves, roots, choose_and_note, build, device)
         for got, expected in zip(results, evaluate.evaluate(*roots), strict=True):
             np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol)
     except ScheduleError:

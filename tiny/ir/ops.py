@@ -357,6 +357,8 @@ STACK = op("STACK", level=KERNEL, operands=None, dtype=same, shape=stacked, doc=
 MATMUL = op("MATMUL", level=KERNEL, operands=3, dtype=third, shape=of_third,
             doc="a, b, c: the elements of three small matrices that a work-item holds; c + a b, made by all "
                 "items of a wave together. arg: the instruction's name, which says where elements stand")
+TOGETHER = op("TOGETHER", level=KERNEL, operands=1, dtype=first, shape=of_first,
+              doc="its operand, computed before any work-item goes a way of its own; around a sum of MATMULs")
 
 IDENTITY = {ADD: 0, MUL: 1, MAX: "min", MIN: "max"}
 

@@ -315,6 +315,11 @@ class CDialect:
             sign = "-(i8)"
         return f"({self.type(node)}){{{', '.join(sign + self.ref(s) for s in node.src)}}}"
 
+    def neighbours(self, pointer: Node, index: Node, lanes: int) -> str:
+        """Elements in memory from an index on, as a vector."""
+        kind = self.vector(element(pointer.dtype), lanes, unaligned=True)
+        return f"*({kind} *)({self.ref(pointer)} + {self.ref(index)})"
+
     def load(self, node: Node) -> str:
         pointer, index, *gate = node.src
         kind = element(pointer.dtype)
@@ -323,7 +328,7 @@ class CDialect:
             zero = "0"
         else:
             lanes = node.shape[0]
-            text = f"*({self.vector(kind, lanes, True)} *)({self.ref(pointer)} + {self.ref(index)})"
+            text = self.neighbours(pointer, index, lanes)
             zero = f"({self.vector(kind, lanes)}){{0}}"
             if node.dtype is dtypes.bool:
                 self.mask_bits[node] = 8
@@ -384,13 +389,12 @@ class CDialect:
 
     def store(self, node: Node) -> None:
         pointer, index, value, *gate = node.src
-        kind = element(pointer.dtype)
         if value.shape:
             lanes = value.shape[0]
             text = self.ref(value)
             if value.dtype is dtypes.bool:
                 text = f"({self.vector('u8', lanes)})({self.spread(value, value, 'i8')} & 1)"
-            text = f"*({self.vector(kind, lanes, True)} *)({self.ref(pointer)} + {self.ref(index)}) = {text};"
+            text = f"{self.neighbours(pointer, index, lanes)} = {text};"
         else:
             text = f"{self.ref(pointer)}[{self.ref(index)}] = {self.ref(value)};"
         self.line(f"if ({self.ref(gate[0])}) {text}" if gate else text)
@@ -408,6 +412,10 @@ class CDialect:
             self.line(f"const {kind} {self.name(variable, 'n')} = ({kind})args[{len(pointers) + number}];")
         return f"void {name}(const u64 *restrict args, u64 begin, u64 end) {{"
 
+    def local(self, node: Node) -> str:
+        """Declare local memory."""
+        return f"{element(node.dtype)} {self.ref(node)}[{node.arg[1]}] __attribute__((aligned(64)))"
+
     def source(
         self,
         name: str,
@@ -419,8 +427,7 @@ class CDialect:
         """The C text of a kernel: the types and helpers it uses, then the function."""
         head = self.function_head(name, pointers, variables, threads)
         for local in dict.fromkeys(s for node in instructions for s in node.src if s.op is ops.LOCAL):
-            size = f"[{local.arg[1]}] __attribute__((aligned(64)))"
-            self.line(f"{element(local.dtype)} {self.ref(local)}{size};")
+            self.line(f"{self.local(local)};")
         for node in instructions:
             if node.op is not ops.VARIABLE:
                 self.statement(node)

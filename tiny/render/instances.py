@@ -48,6 +48,16 @@ class State:
                        extent=self.extent | {axis: 1}, scalar=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An instance, the counters of its unrolled and lane loops by their numbers, and the number of its own
+    accumulator set (for SPLIT).
+    """
+    instance: Instance
+    counters: dict[int, Integer]
+    own: int
+
+
 def combine(op: Op, a: Node, b: Node) -> Node:
     """One step of a reduction; a product that is added becomes one FMA."""
     if op is ops.ADD and b.op is ops.MUL and b.dtype.is_float:

@@ -6,7 +6,13 @@ LOOP), Loop(m, 1, UNROLL) walks m in blocks of 240, inside them in tiles of 6, w
 that does not fit becomes a remainder of its own, with fewer rows or masked lanes. Loops after the first loop
 over a reduced axis are the register tile: each combination of their UNROLL and LANES points has its own
 accumulator.
+
+On a GPU the work-items of a group may also work together: loops of kind THREAD over a reduced axis share out
+a sum, packed operands lie in memory that the group shares, and MATRIX loops are one instruction of a whole
+wave. Such a schedule is cooperative: no item leaves a loop before the others, points past the end of an axis
+are computed and not stored, and there are no remainders.
 """
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -14,18 +20,25 @@ from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node, toposort
 from tiny.schedule.kernel import Kernel
+from tiny.schedule.tensorcore import Matrix
 
 # a workgroup each; on the CPU a piece of work that any thread may take. Outermost
 GROUP = "group"
-THREAD = "thread"    # a work-item of the workgroup each; after the groups
+# a work-item of the workgroup each, or a wave where there is a matrix instruction. Over an axis of the result
+# after the groups; over a reduced axis anywhere: partial sums are added up at the end
+THREAD = "thread"
 LOOP = "loop"        # a loop
 UNROLL = "unroll"    # written out; over a reduced axis, all points feed the same accumulators
 # written out over a reduced axis, each point with accumulators of its own, added up at the end
 SPLIT = "split"
 LANES = "lanes"      # the lanes of a vector; innermost
+MATRIX = "matrix"    # three, innermost, along m, n and k of the schedule's matrix instruction
 BLOCK = "block"      # a loop over a reduced axis whose inner sums are taken apart and then added to the whole
 PARALLEL = (GROUP, THREAD)
 LARGEST_LOCAL = 1 << 20      # bytes of packed operands, which lie on a thread's stack
+LARGEST_SHARED = 1 << 16     # bytes of memory that the items of a group share
+LARGEST_GROUP = 1024         # work-items of a group
+LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
 CONTROL = (*PARALLEL, LOOP, BLOCK)
 
 
@@ -59,9 +72,12 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Loops from the outermost to the innermost, and the operands that are packed on the way."""
+    """Loops from the outermost to the innermost, the operands that are packed on the way, and the instruction
+    that the MATRIX loops are.
+    """
     loops: tuple[Loop, ...]
     packs: tuple[Pack, ...] = ()
+    matrix: Matrix | None = None
 
 
 def accumulation(kernel: Kernel) -> Node | None:
@@ -100,15 +116,18 @@ def check(kernel: Kernel, schedule: Schedule) -> None:
     if sum(loop.kind == LANES for loop in schedule.loops) > 1:
         raise ScheduleError("only one loop can be the lanes of a vector")
     _check_memory_accumulators(kernel, schedule, reduced)
+    problem = _problem_with_matrix(kernel, schedule) or _problem_with_threads(kernel, schedule, reduced)
+    if problem is not None:
+        raise ScheduleError(problem)
     for number, pack in enumerate(schedule.packs):
         problem = _problem_with_pack(kernel, schedule, pack)
         if problem is not None:
             raise ScheduleError(f"pack {number}, before loop {pack.depth}: {problem}")
-    size = sum(prod(pack_counts(schedule, pack)) * pack.operand.dtype.itemsize for pack in schedule.packs)
-    if size > LARGEST_LOCAL:
-        raise ScheduleError(
-            f"packs take {size} bytes of local memory, more than {LARGEST_LOCAL}; use smaller blocks"
-        )
+    size, most = local_size(kernel, schedule), LARGEST_LOCAL
+    if any(loop.kind == THREAD for loop in schedule.loops) or schedule.matrix is not None:
+        most = LARGEST_SHARED
+    if size > most:
+        raise ScheduleError(f"packs take {size} bytes of local memory, more than {most}; use smaller blocks")
 
 
 def _problem_with_loop(kernel: Kernel, reduced: tuple[Node, ...], outer: tuple[Loop, ...],
@@ -124,11 +143,14 @@ def _problem_with_loop(kernel: Kernel, reduced: tuple[Node, ...], outer: tuple[L
     if kind in PARALLEL:
         free = axis not in reduced and axis is not kernel.sequential
         kinds = {before.kind for before in outer}
-        if not free or not kinds <= ({GROUP} if kind == GROUP else {GROUP, THREAD}):
+        shared = kind == THREAD and axis in reduced
+        if not shared and (not free or not kinds <= ({GROUP} if kind == GROUP else {GROUP, THREAD})):
             return "groups, then threads are the outermost loops, over free axes of the result"
+        if kind == THREAD and width is None and static_size(axis) is None:
+            return "a group has a fixed number of work-items; put a loop before it"
     if kind in (SPLIT, BLOCK) and axis not in reduced:
         return f"only a reduced axis can be {kind}"
-    if kind not in CONTROL and (width is None or (kind == LANES and loop.step != 1)):
+    if kind not in CONTROL and (width is None or (kind in (LANES, MATRIX) and loop.step != 1)):
         return "comes after the loops on its axis, one of which sets its width; lanes last"
     if kind in CONTROL and any(before.axis is axis and before.kind not in CONTROL for before in outer):
         return "stands inside an unrolled loop on the same axis"
@@ -157,7 +179,7 @@ def _problem_with_pack(kernel: Kernel, schedule: Schedule, pack: Pack) -> str | 
     if not 0 <= pack.depth < len(loops) or loops[pack.depth].kind not in (LOOP, BLOCK):
         return "it stands before no loop"
     axes = {node for node in parts if node.op is ops.RANGE}
-    wanted = [n for n in range(pack.depth, len(loops)) if loops[n].axis in axes]
+    wanted = packed_loops(loops, pack.depth, axes)
     if sorted(pack.layout) != wanted:
         return f"its layout is {pack.layout}; the loops inside that its operand depends on are {wanted}"
     if any(static_size(axis) is None for axis in axes):
@@ -169,15 +191,93 @@ def _problem_with_pack(kernel: Kernel, schedule: Schedule, pack: Pack) -> str | 
     return None
 
 
+def packed_loops(loops: Sequence[Loop], depth: int, axes: Container[Node]) -> list[int]:
+    """The numbers of the loops over `axes` whose points a copy made before loop `depth` holds: those inside,
+    and wherever they stand, those that are written out or shared out to work-items.
+    """
+    return [n for n, loop in enumerate(loops)
+            if loop.axis in axes and (n >= depth or loop.kind == THREAD or loop.kind not in CONTROL)]
+
+
 def pack_counts(schedule: Schedule, pack: Pack) -> list[int]:
     """How many points each loop of a pack's layout has at most."""
-    counts = []
-    for number in pack.layout:
-        loop = schedule.loops[number]
-        steps = [other.step for other in schedule.loops[:number] if other.axis is loop.axis]
-        most = steps[-1] if loop.kind == LANES else min([static_size(loop.axis), *steps])
-        counts.append(-(-most // loop.step))
-    return counts
+    return [_count(schedule, number) for number in pack.layout]
+
+
+def _count(schedule: Schedule, number: int) -> int:
+    """How many points a loop has at most; with work-items, also those past the end of its axis."""
+    loop = schedule.loops[number]
+    steps = [other.step for other in schedule.loops[:number] if other.axis is loop.axis]
+    whole = loop.kind == LANES or (steps and has_items(schedule))
+    most = steps[-1] if whole else min([static_size(loop.axis), *steps])
+    return -(-most // loop.step)
+
+
+def has_items(schedule: Schedule) -> bool:
+    """Whether groups have several work-items."""
+    return schedule.matrix is not None or any(loop.kind == THREAD for loop in schedule.loops)
+
+
+def group_items(schedule: Schedule) -> int:
+    """The work-items of a group."""
+    lanes = 1 if schedule.matrix is None else schedule.matrix.lanes
+    threads = (_count(schedule, n) for n, loop in enumerate(schedule.loops) if loop.kind == THREAD)
+    return lanes * prod(threads)
+
+
+def cooperative(schedule: Schedule, reduced: tuple[Node, ...]) -> bool:
+    """Whether the items of a group work together, so that all of them walk the same way through the loops."""
+    shared = any(loop.kind == THREAD and loop.axis in reduced for loop in schedule.loops)
+    return schedule.matrix is not None or shared or (bool(schedule.packs) and has_items(schedule))
+
+
+def local_size(kernel: Kernel, schedule: Schedule) -> int:
+    """Bytes of local memory: of packed operands, and of what items exchange to add up their sums."""
+    size = sum(prod(pack_counts(schedule, pack)) * pack.operand.dtype.itemsize for pack in schedule.packs)
+    total = accumulation(kernel)
+    if total is None or not any(loop.kind == THREAD and loop.axis in total.src for loop in schedule.loops):
+        return size
+    tile = [n for n, loop in enumerate(schedule.loops)
+            if loop.kind not in CONTROL and loop.axis not in total.src[1:]]
+    return size + group_items(schedule) * prod(_count(schedule, n) for n in tile) * total.dtype.itemsize
+
+
+def _problem_with_matrix(kernel: Kernel, schedule: Schedule) -> str | None:
+    """Why the MATRIX loops are not the schedule's instruction, None if they are, or there are none."""
+    matrix, loops = schedule.matrix, schedule.loops
+    numbers = [n for n, loop in enumerate(loops) if loop.kind == MATRIX]
+    if matrix is None:
+        return f"loop {numbers[0]} is {MATRIX}; the schedule names no instruction" if numbers else None
+    if numbers != list(range(len(loops) - 3, len(loops))) or len({loops[n].axis for n in numbers}) != 3:
+        return f"{matrix.name}: its three {MATRIX} loops, over m, n and k, are the innermost"
+    widths = tuple([loop.step for loop in loops[:n] if loop.axis is loops[n].axis][-1] for n in numbers)
+    if widths != (matrix.m, matrix.n, matrix.k):
+        return f"{matrix.name}: its loops are {widths} wide, not {(matrix.m, matrix.n, matrix.k)}"
+    m, n, k = (loops[number].axis for number in numbers)
+    reduced = reduced_axes(kernel)
+    if m in reduced or n in reduced or k not in reduced:
+        return f"{matrix.name}: m and n are axes of the result, k is a reduced one"
+    if any(loop.kind in (LANES, SPLIT) or (loop.kind == THREAD and loop.axis in reduced) for loop in loops):
+        return f"{matrix.name}: no lanes, separate sums or shared sums stand beside it"
+    problem = matrix.problem(accumulation(kernel), m, n, k)
+    return None if problem is None else f"{matrix.name}: {problem}"
+
+
+def _problem_with_threads(kernel: Kernel, schedule: Schedule, reduced: tuple[Node, ...]) -> str | None:
+    """Why the items of a group cannot work so, None if they can."""
+    items = group_items(schedule) if has_items(schedule) else 1
+    if items > LARGEST_GROUP:
+        return f"{items} work-items in a group, more than {LARGEST_GROUP}"
+    if not cooperative(schedule, reduced):
+        return None
+    threads = [loop.axis in reduced for loop in schedule.loops if loop.kind == THREAD]
+    if sum(a != b for a, b in zip(threads, threads[1:], strict=False)) > 1:
+        return "threads that share a sum stand together, before or after the other threads"
+    if kernel.sequential is not None:
+        return "items of a group do not work together on a kernel that is walked in order"
+    if spills(schedule, reduced):
+        return "items of a group work together only on sums that stay in registers"
+    return None
 
 
 def first_reduced(schedule: Schedule, reduced: tuple[Node, ...]) -> int | None:
@@ -193,7 +293,7 @@ def spills(schedule: Schedule, reduced: tuple[Node, ...]) -> bool:
     """
     first = first_reduced(schedule, reduced)
     return first is not None and any(
-        loop.axis not in reduced and loop.kind in CONTROL for loop in schedule.loops[first:]
+        loop.axis not in reduced and loop.kind in (LOOP, BLOCK) for loop in schedule.loops[first:]
     )
 
 

@@ -1,17 +1,20 @@
 """A schedule as plain data, to be kept on disk and used in another process for the same kernel."""
 from tiny.ir.node import toposort
+from tiny.schedule import tensorcore
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import Loop, Pack, Schedule, ScheduleError, check, reduced_axes
 
 
 def to_data(kernel: Kernel, schedule: Schedule) -> dict:
-    """{"loops": [[axis number, step, kind]], "packs": [[operand, depth, layout]]}, fit for
-    JSON. operand: its number among the nodes of the value, in topological order.
+    """{"loops": [[axis number, step, kind]], "packs": [[operand, depth, layout]], "matrix": name of an
+    instruction or None}, fit for JSON. operand: its number among the nodes of the value, in topological
+    order.
     """
     axes = (*kernel.axes, *reduced_axes(kernel))
     nodes = toposort(kernel.value)
     return {"loops": [[axes.index(loop.axis), loop.step, loop.kind] for loop in schedule.loops],
-            "packs": [[nodes.index(pack.operand), pack.depth, list(pack.layout)] for pack in schedule.packs]}
+            "packs": [[nodes.index(pack.operand), pack.depth, list(pack.layout)] for pack in schedule.packs],
+            "matrix": None if schedule.matrix is None else schedule.matrix.name}
 
 
 def from_data(kernel: Kernel, data: dict) -> Schedule:
@@ -21,7 +24,9 @@ def from_data(kernel: Kernel, data: dict) -> Schedule:
     try:
         loops = tuple(Loop(axes[axis], step, kind) for axis, step, kind in data["loops"])
         packs = tuple(Pack(nodes[node], depth, tuple(layout)) for node, depth, layout in data["packs"])
-        schedule = Schedule(loops, packs)
+        name = data.get("matrix")
+        matrix = None if name is None else tensorcore.named(name)
+        schedule = Schedule(loops, packs, matrix)
         check(kernel, schedule)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ScheduleError(f"a recorded schedule that does not fit the kernel: {error}") from None

@@ -22,6 +22,8 @@ from tiny.schedule.loops import (
     Schedule,
     ScheduleError,
     check,
+    group_items,
+    packed_loops,
     reduced_axes,
     static_size,
 )
@@ -73,15 +75,15 @@ def neighbours(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[S
             check(kernel, changed)
         except ScheduleError:
             continue
-        if _written_out(changed) <= LARGEST_TILE and _work_items(changed) <= target.work_items:
+        if _written_out(changed) <= LARGEST_TILE and group_items(changed) <= target.work_items:
             yield changed
 
 
 def _changes(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[Schedule]:
     for loops in _loop_changes(kernel, list(schedule.loops), target):
-        yield Schedule(tuple(loops), tuple(_fitting_packs(schedule, loops)))
+        yield Schedule(tuple(loops), tuple(_fitting_packs(schedule, loops)), schedule.matrix)
     for packs in _pack_changes(kernel, schedule):
-        yield Schedule(schedule.loops, packs)
+        yield Schedule(schedule.loops, packs, schedule.matrix)
 
 
 def _loop_changes(kernel: Kernel, loops: list[Loop], target: Target) -> Iterator[list[Loop]]:
@@ -223,8 +225,7 @@ def _pack_changes(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Pack, ..
             yield others
         axes = {node for node in toposort(load) if node.op is ops.RANGE}
         for depth in controls:
-            layout = tuple(n for n in range(depth, len(schedule.loops)) if schedule.loops[n].axis in axes)
-            yield (*others, Pack(load, depth, layout))
+            yield (*others, Pack(load, depth, tuple(packed_loops(schedule.loops, depth, axes))))
 
 
 def _fitting_packs(schedule: Schedule, loops: list[Loop]) -> Iterable[Pack]:
@@ -241,14 +242,3 @@ def _written_out(schedule: Schedule) -> int:
             widths.append(next(o.step for o in reversed(schedule.loops[:number]) if o.axis is loop.axis)
                           // loop.step)
     return math.prod(widths)
-
-
-def _work_items(schedule: Schedule) -> int:
-    """Work-items of a group."""
-    count = 1
-    for number, loop in enumerate(schedule.loops):
-        if loop.kind == THREAD:
-            outer = [o.step for o in schedule.loops[:number] if o.axis is loop.axis]
-            whole = outer[-1] if outer else static_size(loop.axis) or 1
-            count *= -(-whole // loop.step)
-    return count

@@ -18,12 +18,14 @@ from tiny.schedule.loops import (
     LARGEST_LOCAL,
     LOOP,
     SPLIT,
+    THREAD,
     UNROLL,
     Loop,
     Pack,
     Schedule,
     accumulation,
     pack_counts,
+    packed_loops,
     reduced_axes,
     static_size,
 )
@@ -241,11 +243,13 @@ STEPS = (unary, binary, binary, choose_by, reshape, permute, expand, shrink, pad
 
 # -- schedules -----------------------------------------------------------------------------------------------
 @st.composite
-def choices(draw):
-    """A function kernel -> (kernel, random legal schedule), for the kernels of one plan in turn."""
+def choices(draw, of=None):
+    """A function kernel -> (kernel, random legal schedule), for the kernels of one plan in turn. of: the
+    strategy that draws them, `schedules` if none is given.
+    """
     def choose(kernel: Kernel) -> tuple[Kernel, Schedule]:
         merged = merge_axes(kernel) if draw(st.booleans()) else kernel
-        return merged, draw(schedules(merged))
+        return merged, draw((of or schedules)(merged))
     return choose
 
 
@@ -334,7 +338,7 @@ def _pack(draw, kernel: Kernel, loops: list[Loop]) -> Pack | None:
     if not controls or any(static_size(axis) is None for axis in axes):
         return None
     depth = draw(st.sampled_from(controls))
-    layout = [n for n, loop in enumerate(loops) if n >= depth and loop.axis in axes]
+    layout = packed_loops(loops, depth, axes)
     if draw(st.booleans()):
         layout = draw(st.permutations(layout))
     pack = Pack(operand, depth, tuple(layout))
@@ -343,9 +347,51 @@ def _pack(draw, kernel: Kernel, loops: list[Loop]) -> Pack | None:
 
 
 @st.composite
-def mutated(draw):
+def cooperative(draw, kernel: Kernel) -> Schedule:
+    """A legal schedule whose items work together where the kernel allows: threads over the result and over
+    the sum, packed operands that the group shares; else one with threads over the result only.
+    """
+    reduced = reduced_axes(kernel)
+    free = [axis for axis in kernel.axes if axis is not kernel.sequential]
+    loops: list[Loop] = []
+    late: list[Loop] = []
+    tile: list[Loop] = []
+    items = 1
+    lanes_axis = draw(st.sampled_from((None, *free)))
+    for axis in free:
+        control, inner = _loops_of(draw, kernel, axis, False, axis is lanes_axis)
+        width = draw(st.sampled_from((1, 2, 5, 8)))
+        width = width if items * width <= 64 else 1
+        items *= width
+        step = control[-1].step
+        loops.insert(0, Loop(axis, step * width, GROUP))
+        loops.append(Loop(axis, step, THREAD))
+        tile += inner
+    order = draw(st.booleans())
+    shared = draw(st.sampled_from((None, *reduced))) if kernel.sequential is None else None
+    for axis in reduced:
+        control, inner = _loops_of(draw, kernel, axis, True, False)
+        if axis is shared and order:
+            thread = Loop(axis, control[0].step * draw(st.sampled_from((1, 3))), THREAD)
+            if static_size(axis) is not None and static_size(axis) <= thread.step * 16:
+                loops.insert(sum(loop.kind == GROUP for loop in loops), thread)
+        elif axis is shared:
+            width, last = draw(st.sampled_from((2, 3, 8, 9))), control[-1].step
+            control = [Loop(axis, last * width, control[0].kind), Loop(axis, last, THREAD)]
+        late += control
+        tile += inner
+    if kernel.sequential is not None:
+        late = [Loop(kernel.sequential, 1, LOOP), *late]
+    tile.sort(key=lambda loop: loop.kind == LANES)
+    loops += late + tile
+    pack = _pack(draw, kernel, loops) if kernel.sequential is None and draw(st.booleans()) else None
+    return Schedule(tuple(loops), () if pack is None else (pack,))
+
+
+@st.composite
+def mutated(draw, of=None):
     """A function kernel -> (kernel, schedule that was legal before one thing about it was changed)."""
-    legal = draw(choices())
+    legal = draw(choices(of))
 
     def choose(kernel: Kernel) -> tuple[Kernel, Schedule]:
         kernel, schedule = legal(kernel)
@@ -357,7 +403,8 @@ def mutated(draw):
             other = draw(st.integers(0, len(loops) - 1))
             loops[place], loops[other] = loops[other], loops[place]
         elif change == 1:
-            kind = draw(st.sampled_from((LOOP, UNROLL, SPLIT, LANES, BLOCK, GROUP)))
+            kind = draw(st.sampled_from((LOOP, UNROLL, SPLIT, LANES, BLOCK, GROUP) if of is None else
+                                        (LOOP, UNROLL, SPLIT, LANES, BLOCK, GROUP, THREAD)))
             loops[place] = Loop(loop.axis, loop.step, kind)
         elif change == 2:
             loops[place] = Loop(loop.axis, draw(st.sampled_from((0, 1, 2, 3, 4, 8))), loop.kind)
@@ -369,5 +416,5 @@ def mutated(draw):
             depth = draw(st.integers(0, len(loops)))
             layout = tuple(draw(st.lists(st.integers(0, len(loops)), max_size=4)))
             packs = (Pack(packs[0].operand, depth, draw(st.sampled_from((packs[0].layout, layout)))),)
-        return kernel, Schedule(tuple(loops), packs)
+        return kernel, Schedule(tuple(loops), packs, schedule.matrix)
     return choose

@@ -8,6 +8,7 @@ from tests.schedule.common import held, plan_of, prepared
 from tiny import Tensor, Variable, dtypes
 from tiny.frontend.quantised import DEQUANTISE
 from tiny.schedule.text import plan_text
+from tiny.target import Target
 
 
 def chain():
@@ -71,6 +72,28 @@ def write_through_a_view():
 
 GRAPHS = [chain, matmul, linear, softmax, layernorm, convolution, attention, quantised_product, embedding,
           scatter_add, cumulative_sum, write_through_a_view]
+
+
+GPU = Target("AMD", "gfx1100", "amdgcn", lanes=32, threads=96, work_items=1024, local_bytes=1 << 16)
+
+
+def half_linear():
+    """On a matrix instruction, with what comes after the product."""
+    half = dtypes.float16
+    return (held(256, 128, dtype=half) @ held(128, 192, dtype=half) + held(192, dtype=half)).relu()
+
+
+def rows_summed():
+    """Sums that the items of a group share."""
+    return held(10, 4096).sum(1)
+
+
+@pytest.mark.parametrize("graph", [half_linear, rows_summed], ids=lambda graph: graph.__name__)
+def test_plan_and_source_for_a_gpu(graph, golden):
+    plan = plan_of(graph())
+    made = prepared(plan, GPU)
+    text = plan_text(plan, [(one.source.name, one.kernel, one.schedule) for one in made])
+    golden(f"schedule/gpu_{graph.__name__}.txt", "\n\n".join([text, *(one.source.text for one in made)]))
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)

@@ -1,17 +1,22 @@
-"""A loop schedule for devices whose groups have many work-items:
-neighbours in memory go to neighbouring items.
+"""A loop schedule for devices whose groups have many work-items, chosen without trying any.
 
-Each work-item computes a small tile of the result by itself; sums run inside an item.
+Products of matrices use matrix instructions where the target has one for their types. Sums that are long, and
+of which there are few, are shared by the items of a group. Otherwise each item computes a small tile of the
+result by itself, and neighbours in memory go to neighbouring items.
 """
+from math import prod
+
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.integer import bounds
 from tiny.ir.node import Node, toposort
-from tiny.schedule.axes import NONE, along
+from tiny.schedule import gpu_matrix
+from tiny.schedule.axes import NEIGHBOURS, NONE, along
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import (
     BLOCK,
     GROUP,
+    LONGEST_SUM,
     LOOP,
     THREAD,
     UNROLL,
@@ -24,13 +29,83 @@ from tiny.schedule.loops import (
 from tiny.target import Target
 
 GROUP_WAVES = 4              # waves of a group where the result is large enough
-LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
 ROWS = 4  # points of an axis that a work-item computes together, to load shared operands once
 UNROLLED = 4                 # steps of the innermost sum that are written out
+BUSY_WAVES = 4               # waves a compute unit needs to have something to do while others wait
+SHORTEST_SHARED = 64         # points of a sum that several items share
 
 
 def choose(kernel: Kernel, target: Target) -> Schedule:
     """The schedule of a kernel for a target with work-items; always one that `check` accepts."""
+    schedule = gpu_matrix.choose(kernel, target) or _shared(kernel, target) or _alone(kernel, target)
+    check(kernel, schedule)
+    return schedule
+
+
+# -- sums shared by the items of a group ---------------------------------------------------------------------
+def _shared(kernel: Kernel, target: Target) -> Schedule | None:
+    """Several items for each sum; None where there is no long sum, or results enough to keep all busy."""
+    total = accumulation(kernel)
+    if total is None or kernel.sequential is not None:
+        return None
+    axis = max(total.src[1:], key=lambda axis: static_size(axis) or 0)
+    size = static_size(axis)
+    if size is None or size < SHORTEST_SHARED:
+        return None
+    results = max(prod(bounds(free.src[0])[1] for free in kernel.axes), 1)
+    wanted = target.threads * target.lanes * BUSY_WAVES
+    loads = _loads(total)
+    rows = bool(loads) and all(along(load.src[1], axis, 2) in (NEIGHBOURS, NONE) for load in loads)
+    reused = any(count > 1 for count in _rows(total, list(kernel.axes)).values())
+    if results >= wanted and (reused or not rows):
+        return None
+    items = target.lanes if rows else 4
+    most = min(target.work_items, 256 if results > 1 else target.work_items, size // 4)
+    while items < most and items * results < wanted:
+        items *= 2
+    if items > size:
+        return None
+    return _row_sums(kernel, total, axis, items, target) if rows else \
+        _column_sums(kernel, total, axis, items, target)
+
+
+def _row_sums(kernel: Kernel, total: Node, axis: Node, items: int, target: Target) -> Schedule:
+    """Neighbouring items take neighbouring points of the sum."""
+    size = static_size(axis)
+    width = next(n for n in (UNROLLED, 2, 1) if n == 1 or (size % (items * n) == 0 or size >= 8 * items * n))
+    groups, threads = _grid(kernel.axes, dict.fromkeys(kernel.axes, 1),
+                            max(target.lanes * GROUP_WAVES // items, 1))
+    step = items * width
+    loops = [Loop(other, 1, LOOP) for other in total.src[1:] if other is not axis]
+    if size // items > LONGEST_SUM and _rounds(total):
+        loops.append(Loop(axis, step * (LONGEST_SUM // width), BLOCK))
+    if size > step:
+        loops.append(Loop(axis, step, LOOP))
+    loops.append(Loop(axis, width, THREAD))
+    inner = [Loop(axis, 1, UNROLL)] if width > 1 else []
+    return Schedule((*groups, *threads, *loops, *inner))
+
+
+def _column_sums(kernel: Kernel, total: Node, axis: Node, items: int, target: Target) -> Schedule:
+    """Neighbouring items take neighbouring results; each sum is cut into as many pieces as items share it."""
+    size = static_size(axis)
+    width = _divisor(size, UNROLLED)
+    piece = -(-size // (items * width)) * width
+    groups, threads = _grid(kernel.axes, dict.fromkeys(kernel.axes, 1),
+                            max(min(target.work_items // items, target.lanes), 1))
+    loops = [Loop(axis, piece, THREAD), *threads]
+    loops += [Loop(other, 1, LOOP) for other in total.src[1:] if other is not axis]
+    if piece > LONGEST_SUM and _rounds(total):
+        blocks = next(n for n in range(LONGEST_SUM // width, 0, -1) if piece % (n * width) == 0)
+        loops.append(Loop(axis, blocks * width, BLOCK))
+    loops.append(Loop(axis, width, LOOP))
+    inner = [Loop(axis, 1, UNROLL)] if width > 1 else []
+    return Schedule((*groups, *loops, *inner))
+
+
+# -- each item by itself -------------------------------------------------------------------------------------
+def _alone(kernel: Kernel, target: Target) -> Schedule:
+    """A tile of the result for each item, and whole sums inside it."""
     total = accumulation(kernel)
     reduced = total.src[1:] if total is not None else ()
     free = [axis for axis in kernel.axes if axis is not kernel.sequential]
@@ -43,14 +118,23 @@ def choose(kernel: Kernel, target: Target) -> Schedule:
     for number, axis in enumerate(reduced):
         size = static_size(axis)
         width = _divisor(size, UNROLLED) if size and number == len(reduced) - 1 else 1
-        if size and size // width > LONGEST_SUM and total.arg is ops.ADD and total.dtype.is_float:
+        if size and size // width > LONGEST_SUM and _rounds(total):
             loops.append(Loop(axis, width * 1024, BLOCK))
         loops.append(Loop(axis, width, LOOP))
         if width > 1:
             inner.append(Loop(axis, 1, UNROLL))
-    schedule = Schedule((*loops, *inner))
-    check(kernel, schedule)
-    return schedule
+    return Schedule((*loops, *inner))
+
+
+def _rounds(total: Node) -> bool:
+    """Whether a long sum in one register would lose what is added last."""
+    return total.arg is ops.ADD and total.dtype.is_float
+
+
+def _loads(total: Node) -> list[Node]:
+    """What a sum reads, apart from positions that are read."""
+    return [node for node in toposort(total.src[0])
+            if node.op is ops.LOAD and node.dtype is not dtypes.index]
 
 
 def _rows(total: Node | None, free: list[Node]) -> dict[Node, int]:
@@ -60,9 +144,7 @@ def _rows(total: Node | None, free: list[Node]) -> dict[Node, int]:
     unroll = dict.fromkeys(free, 1)
     if total is None:
         return unroll
-    loads = [
-        node for node in toposort(total.src[0]) if node.op is ops.LOAD and node.dtype is not dtypes.index
-    ]
+    loads = _loads(total)
     reuse = [
         axis
         for axis in free

@@ -1,6 +1,6 @@
 // A program that knows the HSA runtime's interface and nothing of tiny: `client` makes a queue on the first GPU, has
 // barrier packets done, and copies to video memory and back; `client FILE` also copies within it, then loads the code object in FILE and runs
-// its kernel `scale`.
+// its kernel `scale`. With a second GPU it copies from one to the other.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
     }                                                                          \
   } while (0)
 
-static hsa_agent_t gpu, cpu;
+static hsa_agent_t gpu, cpu, second_gpu;  // the last two: handle 0 while there is none
 static hsa_region_t kernargs, system_memory, video_memory;
 
 static hsa_status_t find_gpu(hsa_agent_t agent, void *data) {
@@ -30,9 +30,13 @@ static hsa_status_t find_gpu(hsa_agent_t agent, void *data) {
   CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_NAME, name));
   if (type == HSA_DEVICE_TYPE_CPU) cpu = agent;
   if (type != HSA_DEVICE_TYPE_GPU) return HSA_STATUS_SUCCESS;
+  if (gpu.handle) {
+    second_gpu = agent;
+    return HSA_STATUS_INFO_BREAK;
+  }
   gpu = agent;
   printf("agent %s\n", name);
-  return HSA_STATUS_INFO_BREAK;
+  return HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t find_region(hsa_region_t region, void *data) {
@@ -111,6 +115,38 @@ static void copies(int within) {
   if (wrong) exit(1);
 }
 
+static hsa_status_t find_video_memory(hsa_region_t region, void *data) {
+  uint32_t flags = 0;
+  hsa_region_segment_t segment;
+  CHECK(hsa_region_get_info(region, HSA_REGION_INFO_SEGMENT, &segment));
+  if (segment == HSA_REGION_SEGMENT_GLOBAL)
+    CHECK(hsa_region_get_info(region, HSA_REGION_INFO_GLOBAL_FLAGS, &flags));
+  if (flags & HSA_REGION_GLOBAL_FLAG_COARSE_GRAINED) *(hsa_region_t *)data = region;
+  return HSA_STATUS_SUCCESS;
+}
+
+// From one card's memory to the other's.
+static void peers(void) {
+  enum { COUNT = 100001 };
+  size_t size = COUNT * sizeof(int);
+  hsa_region_t region;
+  int *first, *second, *own = malloc(size), *back = calloc(COUNT, sizeof(int)), wrong = 0;
+  CHECK(hsa_agent_iterate_regions(second_gpu, find_video_memory, &region));
+  CHECK(hsa_memory_allocate(video_memory, size, (void **)&first));
+  CHECK(hsa_memory_allocate(region, size, (void **)&second));
+  CHECK(hsa_amd_agents_allow_access(1, &second_gpu, NULL, first));
+  CHECK(hsa_amd_agents_allow_access(1, &gpu, NULL, second));
+  for (int n = 0; n < COUNT; n++) own[n] = n ^ n << 11;
+  CHECK(hsa_memory_copy(first, own, size));
+  copy(second, second_gpu, first, gpu, size);
+  CHECK(hsa_memory_copy(back, second, size));
+  for (int n = 0; n < COUNT; n++) wrong += back[n] != own[n];
+  printf("peers: %d of %d values wrong\n", wrong, COUNT);
+  CHECK(hsa_memory_free(first));
+  CHECK(hsa_memory_free(second));
+  if (wrong) exit(1);
+}
+
 static void dispatch(hsa_queue_t *queue, const char *file) {
   enum { COUNT = 1000 };
   struct { float *out; const float *in; float factor; int count; } *arguments;
@@ -163,6 +199,7 @@ int main(int count, char **words) {
   CHECK(hsa_agent_iterate_regions(gpu, find_region, NULL));
   copies(count > 1);
   if (count > 1) dispatch(queue, words[1]);
+  if (second_gpu.handle) peers();
   CHECK(hsa_queue_destroy(queue));
   CHECK(hsa_shut_down());
   printf("end\n");

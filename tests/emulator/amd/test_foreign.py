@@ -29,8 +29,9 @@ KEPT = ("PATH", "HOME", "XDG_CACHE_HOME")                    # of the environmen
 def emulated(card, *words, **settings):
     """What a program prints on a machine with this card: (exit code, output, messages)."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    limit = LIMIT_S + int(settings.get("TIMEOUT_MS", 0)) / 1000
     done = subprocess.run([sys.executable, "-W", "error", "-m", "tiny", "emulate", "--cards", card, "--",
-                           *map(str, words)], capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT,
+                           *map(str, words)], capture_output=True, text=True, timeout=limit, cwd=ROOT,
                           env=environment | {"PYTHONPATH": str(ROOT)} | settings)
     return done.returncode, done.stdout, done.stderr
 
@@ -206,12 +207,16 @@ def test_the_shim_brings_no_new_names_of_the_c_library(tmp_path):
 LIBRARIES = ("usr/lib/x86_64-linux-gnu/*",)
 OLD_LIBRARIES = ("lib/x86_64-linux-gnu/*",)                  # where some of Debian 12 still are
 COMMON = ("libhsa-runtime64-1", "libhsakmt1", "libdrm2", "libdrm-amdgpu1", "libnuma1", "libstdc++6")
+NEW = (*COMMON, "libelf1t64", "libc6", "libgcc-s1", "zlib1g", "libzstd1")
+HIP = ("libamdhip64-5", "libamd-comgr2", "libllvm17t64", "libz3-4", "libxml2", "libedit2", "libbsd0",
+       "libmd0", "libffi8", "libtinfo6", "liblzma5", "librocrand1")
 SUITES = {  # suite -> (the card it is shown, {packages: where their libraries are})
     "bookworm": (PRESENTED["gfx1030"], {(*COMMON, "libelf1"): LIBRARIES,
                                         ("libc6", "libgcc-s1", "zlib1g"): OLD_LIBRARIES}),
-    "trixie": (CARDS["gfx1100"], {(*COMMON, "libelf1t64", "libc6", "libgcc-s1", "zlib1g", "libzstd1"):
-                                  LIBRARIES}),
+    "trixie": (CARDS["gfx1100"], {NEW: LIBRARIES}),
+    "trixie with HIP": (CARDS["gfx1100"], {(*NEW, *HIP): LIBRARIES}),
 }
+RANDOM_TESTS = Package("librocrand1-tests", "deb", "trixie", ("usr/libexec/rocm/librocrand1-tests/*",))
 HEADERS = Package("libhsa-runtime-dev", "deb", "bookworm", ("usr/include/hsa/*",))
 
 
@@ -220,27 +225,34 @@ class Suite:
 
     def __init__(self, name, folder):
         self.card, listed = SUITES[name]
+        name = name.partition(" ")[0]
         packages = [Package(each, "deb", name, keep) for names, keep in listed.items() for each in names]
         programs = Package("rocminfo", "deb", name, ("usr/bin/*",))
-        unpacked = Packages(folder / name).bring([*packages, programs])
+        brought = [*packages, programs]
+        if HIP[0] in [package.name for package in packages]:
+            brought.append(RANDOM_TESTS)
+        unpacked = Packages(folder / name).bring(brought)
         self.headers = Packages(folder / "headers").bring([HEADERS])[HEADERS.key].folder
         self.libraries = [unpacked[package.key].folder / package.keep[0].removesuffix("/*")
                           for package in packages]
         self.rocminfo = unpacked[programs.key].folder / "usr/bin/rocminfo"
+        if RANDOM_TESTS in brought:
+            self.random_tests = next((unpacked[RANDOM_TESTS.key].folder / "usr/libexec/rocm").iterdir())
 
-    def run(self, program, *words):
-        """The lines that a program of this suite prints on a machine with its card."""
+    def run(self, program, *words, cards="", **settings):
+        """The lines that a program of this suite prints on a machine with its card, or with others."""
         loader = next(folder / "ld-linux-x86-64.so.2" for folder in self.libraries
                       if (folder / "ld-linux-x86-64.so.2").exists())
-        return printed(self.card.name, "env", f"PATH={self.rocminfo.parent}:{os.environ['PATH']}", loader,
-                       "--library-path", ":".join(map(str, self.libraries)), program, *words)
+        path = f"PATH={self.rocminfo.parent}:{os.environ['PATH']}"
+        return printed(cards or self.card.name, "env", path, loader, "--library-path",
+                       ":".join(map(str, self.libraries)), program, *words, **settings)
 
 
-@pytest.fixture(scope="session", params=SUITES)
-def suite(request, tmp_path_factory, worker_id):
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "rocr"
-    folder.mkdir(exist_ok=True)
+@pytest.fixture(scope="session", params=["bookworm", "trixie"])
+def suite(request):
+    """A suite of SUITES. Packages stay in build/ for the next time; delete the folder to get them anew."""
+    folder = ROOT / "build" / "oracles" / "rocr"
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = Suite(request.param, folder)
@@ -250,8 +262,8 @@ def suite(request, tmp_path_factory, worker_id):
     return found
 
 
-def built(suite, folder):
-    """foreign_client.c for a suite, and its kernel for the suite's card."""
+def built(suite, folder, card):
+    """foreign_client.c for a suite, and its kernel for a card."""
     settings = config.current()
     compiler = find_compiler(settings.cc)
     client, kernel = folder / "client", folder / "kernel.so"
@@ -259,11 +271,15 @@ def built(suite, folder):
     options = ["-O1", "-Wall", "-Werror", "-isystem", suite.headers / "usr/include"]
     subprocess.run([*compiler.command, *options, "-o", client, HERE / "foreign_client.c", runtime,
                     "-Wl,--allow-shlib-undefined"], check=True)
-    if suite.card.runs_code:
-        options = ["-std=gnu2x", "--target=amdgcn-amd-amdhsa", f"-mcpu={suite.card.name}", "-nogpulib", "-O3",
+    if card.runs_code:
+        options = ["-std=gnu2x", "--target=amdgcn-amd-amdhsa", f"-mcpu={card.name}", "-nogpulib", "-O3",
                    "-mcode-object-version=5", "-ffp-contract=off"]
         subprocess.run([*compiler.command, *options, "-o", kernel, HERE / "foreign_kernel.c"], check=True)
     return client, kernel
+
+
+WAITED_AND_COPIED = ["queue of 64 packets", "barriers done", "copies: 0 of 600002 values wrong"]
+COMPUTED = ["loaded", "dispatch: 0 of 1000 values wrong"]
 
 
 @pytest.mark.oracle
@@ -290,10 +306,29 @@ def test_rocr_waits_copies_and_computes(suite, tmp_path):
     """Barrier packets on a queue once around its ring, copies by SDMA, and where the card runs code: copies
     by the runtime's kernels and a kernel of ours, on memory of the program's own.
     """
-    client, kernel = built(suite, tmp_path)
+    client, kernel = built(suite, tmp_path, suite.card)
     lines = suite.run(client, *[kernel] * suite.card.runs_code)
-    expected = [f"agent {suite.card.name}", "queue of 64 packets", "barriers done",
-                "copies: 0 of 600002 values wrong"]
-    if suite.card.runs_code:
-        expected += ["loaded", "dispatch: 0 of 1000 values wrong"]
-    assert lines == [*expected, "end"]
+    assert lines == [f"agent {suite.card.name}", *WAITED_AND_COPIED, *COMPUTED * suite.card.runs_code, "end"]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("suite", ["trixie"], indirect=True)
+@pytest.mark.parametrize("cards", ["gfx942", "gfx1100,gfx1100"])
+def test_other_cards_with_a_runtime_that_knows_them(suite, tmp_path, cards):
+    """Waves of 64 lanes and the older SDMA; two cards that copy from each other."""
+    names = cards.split(",")
+    client, kernel = built(suite, tmp_path, CARDS[names[0]])
+    lines = suite.run(client, kernel, cards=cards)
+    peers = ["peers: 0 of 100001 values wrong"] * (len(names) - 1)
+    assert lines == [f"agent {names[0]}", *WAITED_AND_COPIED, *COMPUTED, *peers, "end"]
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", ["trixie with HIP"], indirect=True)
+@pytest.mark.parametrize("name", ["kernel_philox4x32_10", "kernel_threefry4x64_20"])
+def test_random_numbers_of_a_hip_library(suite, name):
+    """rocRAND's own tests of kernels, as Debian built them for gfx1100: machine code that is none of ours."""
+    lines = suite.run(suite.random_tests / f"test_rocrand_{name}", TIMEOUT_MS="300000")
+    passed = next(line for line in lines if line.startswith("[  PASSED  ]"))
+    assert int(passed.split()[3]) >= 18 and not any("FAILED" in line for line in lines)

@@ -32,6 +32,7 @@
 #define PAGE 4096ul
 #define MOST_FILES 64
 #define MOST_SHARED 4096
+#define MEMORY "user-memory"                       // the name of files that hold the program's pages
 #define MOST_ARGUMENT 16384
 #define DRM_MAJOR 226                              // include/drm/drm_file.h
 #define KFD_MAJOR 510                              // any: the kernel gives /dev/kfd a dynamic one
@@ -199,11 +200,12 @@ static char *read_maps(void) {
   return text;
 }
 
-// Put the pages at `address` into a file and map it there instead. Nobody else may write to them meanwhile.
+// Put the pages at `address` into a file and map it there instead. Nobody else may write to them meanwhile. The lock
+// is held; the mmap below does not take it, for such a file is no device file.
 static int move_pages(char *address, size_t size) {
   static const char zeros[PAGE];
   struct stat info;
-  int fd = syscall(SYS_memfd_create, "user-memory", 1 /* MFD_CLOEXEC */), place = 0;
+  int fd = syscall(SYS_memfd_create, MEMORY, 1 /* MFD_CLOEXEC */), place = 0;
   if (fd < 0 || ftruncate(fd, size)) return -1;
   char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (copy == MAP_FAILED) return close(fd), -1;
@@ -226,17 +228,21 @@ static int share(uintptr_t address, size_t size, uint64_t *offset) {
   char *maps = read_maps();
   if (maps) forget_unmapped(maps);
   for (char *line = maps; line && *line && at < end; line = strchr(line, '\n') + 1) {
-    // "low-high mode offset device inode": proc_pid_maps(5)
+    // "low-high mode offset device inode name": proc_pid_maps(5)
     const char *text = line;
     uintptr_t low = number_at(&text, 16), high = (text++, number_at(&text, 16));
     const char *mode = ++text;
-    unsigned long from = (text += 5, number_at(&text, 16)), inode = (text = strchr(text + 1, ' ') + 1, number_at(&text, 10));
+    text += 5;
+    unsigned long from = number_at(&text, 16);
+    text = strchr(text + 1, ' ') + 1;
+    unsigned long inode = number_at(&text, 10);
+    text += strspn(text, " ");
     if (high <= at) continue;
     if (low > at || mode[0] != 'r' || mode[1] != 'w') break;
     if (mode[3] == 'p') {
       private++;
     } else {
-      int n = 0;
+      int n = strncmp(text, "/memfd:" MEMORY, strlen("/memfd:" MEMORY)) ? MOST_SHARED : 0;
       while (n < MOST_SHARED && shared[n].inode != inode) n++;
       if (n == MOST_SHARED || (ours && shared[n].fd != found)) break;
       if (!ours++) found = shared[n].fd, *offset = from + (start - low);

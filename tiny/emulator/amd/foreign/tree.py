@@ -23,7 +23,9 @@ def write_tree(root: Path, cards: Sequence[Card]) -> None:
         minor = topology.render_minor_of(number)
         write(f"/dev/dri/renderD{minor}", "")
         device = root / f"sys/class/drm/renderD{minor}/device"
-        (device / "drm" / f"renderD{minor}").mkdir(parents=True)
+        for node in (f"renderD{minor}", f"card{number}"):    # libdrm tells cards apart by the second one
+            (device / "drm" / node).mkdir(parents=True)
+        (root / f"sys/class/drm/card{number}").symlink_to(f"renderD{minor}")
         (device / "subsystem").symlink_to("../../../../bus/pci")
         by_number = root / f"sys/dev/char/{DRM_MAJOR}:{minor}"
         by_number.parent.mkdir(parents=True, exist_ok=True)

@@ -58,11 +58,11 @@ def rounded(kind: str, exact: Callable, plain: Callable, mode: int = NEAREST) ->
 
 def cancels(bits: int, operands: tuple[np.ndarray, ...], item: int) -> bool:
     """Whether +0 came from unlike signs: toward -infinity it is -0. Products have numpy's sign."""
-    if len(operands) < 2 or bits:
+    if len(operands) < 2 or bits or any(each.dtype.kind != "f" for each in operands):
         return False
     signs = [bool(np.signbit(each[item])) for each in operands]
     if len(operands) == 3:
-        return (signs[0] ^ signs[1]) != signs[2] or False
+        return (signs[0] ^ signs[1]) != signs[2]
     return signs[0] != signs[1]
 
 

@@ -37,6 +37,7 @@ DTYPE = {
     "u64": np.uint64,
     "i64": np.int64,
 }
+DEFAULT_MODE = 0x3F0  # to nearest, denormals kept
 MASKS = ("m", "vcc")
 LITERAL = {"k32": 0x40490FDB, "k16": 0x4248}
 INTEGERS = (0, 1, -1, 2, 31, 33, 1 << 63, (1 << 63) - 1, 0x80, 0x7FFF8000FFFF, 0x0D0B0903_0C0A0802, 0x55AA)
@@ -71,7 +72,7 @@ class Case:
     after     modifiers at the end of the line
     spelling  the mnemonic as this form spells it, if not by the name
     ulps      how far a float may be off
-    mode      MODE's low eight bits, rounding and denormals
+    mode      MODE: rounding, denormals, bits 8 and 9 DX10_CLAMP and IEEE, which gfx12 lacks, 23 FP16_OVFL
 
     A kind may have a form behind a colon, the text of the operand with {} for the register: f32:-|{}|.
     """
@@ -83,7 +84,7 @@ class Case:
     after: str = ""
     spelling: str = ""
     ulps: float = 0
-    mode: int = 0xF0
+    mode: int = DEFAULT_MODE
     processors: tuple[str, ...] = PROCESSORS
 
     @property
@@ -201,7 +202,7 @@ class Text:
         self.kinds: tuple[str, ...] | None = None
         self.loads: list[tuple[str, ...]] = []  # in the order of the input buffer
         self.words = 0  # stored so far, of each item
-        self.mode = 0xF0
+        self.mode = DEFAULT_MODE
         self.lines = [
             "s_load_dwordx4 s[4:7], s[0:1], 0x0",
             "v_lshlrev_b32 v2, 2, v0",
@@ -239,7 +240,9 @@ class Text:
         self.cases.append(each)
         if each.mode != self.mode:
             self.mode = each.mode
-            self.lines += [f"s_setreg_imm32_b32 hwreg(1, 0, 8), {each.mode}"]
+            width = 8 if self.processor == "gfx1201" else 10
+            self.lines.append(f"s_setreg_imm32_b32 hwreg(1, 0, {width}), {each.mode & (1 << width) - 1}")
+            self.lines.append(f"s_setreg_imm32_b32 hwreg(1, 23, 1), {each.mode >> 23}")
         mask = span("s", 20, self.pair)
         lines, operands, place = [], [], 0
         for token in each.sources:

@@ -1,5 +1,5 @@
-"""Cases of what applies to many instructions: rounding, denormals and other bits of MODE, modifiers of operands
-and results.
+"""Cases of what applies to many instructions: rounding, denormals and other bits of MODE, modifiers of
+operands and results.
 
 Source: AMD, "RDNA3 ISA" (2023), sections 3.3.5, 7.2.2 and 7.2.3; "MI300 ISA" (2024), 3.8 and 6.2.
 """
@@ -186,7 +186,7 @@ for text, factor in (("mul:2", 2), ("mul:4", 4), ("div:2", 0.5)):
         add(f"v_mul_{t}:{text} with IEEE", f"{t} = {t} {t}", plain, OLD, after=text, mode=flushes | 0x200)
 
 
-# -- halves of registers --------------------------------------------------------------------------------------
+# -- halves of registers -------------------------------------------------------------------------------------
 def half(x, number):
     return (x >> 16 * number).astype(np.uint16).view(np.float16)
 

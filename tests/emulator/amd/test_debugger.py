@@ -3,8 +3,10 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -372,15 +374,39 @@ def test_a_person_at_a_terminal_has_prompt_and_editing(tmp_path):
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     os.write(ours, b"s\n\nr v1\nq\n")                        # an empty line: the same again
-    text = b""
-    try:
-        while True:
-            text += os.read(ours, 4096)
-    except OSError:                                          # the other side is closed
-        pass
+    text = until(ours)
     assert process.wait(timeout=30) == 0
     assert b"`help` lists the commands" in text and b"the kernel has ended" in text
     assert b"v1       00000001" in text
+
+
+def test_control_c_stops_a_loop_and_not_the_debugger(tmp_path):
+    (tmp_path / "kernel.s").write_text("again:\n s_add_u32 s4, s4, 1\n s_branch again")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "tiny", "debug", str(tmp_path / "kernel.s")]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    text = until(ours, b"(tiny) ")
+    os.write(ours, b"c\n")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    text = until(ours, b"interrupted", b"(tiny) ")
+    assert b" -> kernel" in text
+    os.write(ours, b"r s4\nq\n")
+    assert b"*s4" in until(ours, b"*s4")
+    until(ours)
+    assert process.wait(timeout=30) == 0
+
+
+def until(terminal, *wanted):
+    """What a terminal says, up to these texts; all of it without any."""
+    text = b""
+    try:
+        while not wanted or not all(each in text for each in wanted):
+            text += os.read(terminal, 4096)
+    except OSError:
+        pass
+    return text
 
 
 # -- arguments -----------------------------------------------------------------------------------------------

@@ -101,8 +101,15 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
         raise MemoryFault(fault.address, fault.size, fault.action == "write", str(fault)) from fault
     except (EmulationError, DecodeError, UnsupportedError) as error:
         late = time.monotonic() > end
-        hint = f" after {settings.timeout_ms} ms; raise TIMEOUT_MS if it is only slow" if late else ""
+        hint = f" after {settings.timeout_ms} ms; raise TIMEOUT_MS if it is only slow" if late else (
+            f"; `python -m tiny debug PROGRAM.py --kernel {dispatch_name(dispatch, table)}` steps to it"
+        )
         raise EmulatorError(f"{card.name}: {error}{hint}") from error
+
+
+def dispatch_name(dispatch: Dispatch, table: PageTable | WatchedTable) -> str:
+    """What a dispatch's kernel is called, as far as is known."""
+    return table.names.get(dispatch.code, f"kernel at {dispatch.code:#x}")
 
 
 def _kernels_of(dispatches: Iterable[Dispatch], card: Card, table: PageTable) -> Iterator[Kernel]:
@@ -118,7 +125,7 @@ def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:
     """The kernel at the dispatch's address: the one of last time, if its code is still the same."""
     family = family_named(card.name)
     lane_scratch = dispatch.scratch // dispatch.wave_size
-    name = table.names.get(dispatch.code, f"kernel at {dispatch.code:#x}")
+    name = dispatch_name(dispatch, table)
     key = (
         name,
         family.name,

@@ -28,7 +28,7 @@ from tiny.emulator.amd.isa.text import disassemble
 from tiny.emulator.amd.isa.translate import jump_targets
 
 ENDED_TEXT = "the kernel has ended"
-MOST_STEPS = 10_000_000  # of one command; a loop without an end stops here
+MOST_STEPS = 1_000_000  # of one command; a loop without an end stops here
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Stepping:
     group  the workgroup that runs now, at the end the last one      wave  the selected wave
     over   whether all of it has ended      checked  with what the interpreter of checked mode looks for
     executed  instructions of each wave of the group         symbols  name -> byte offset in the code
-    failed  the error that ended it, if one did
+    failed  the error that ended it, if one did    interrupted  set by others: stop behind this instruction
     """
 
     def __init__(self, dispatch: Dispatch, symbols: dict[str, int] | None = None, checked: bool = False):
@@ -109,6 +109,7 @@ class Stepping:
         self.breakpoints: list[Breakpoint] = []
         self.watchpoints: list[Watchpoint] = []
         self.failed: Exception | None = None
+        self.interrupted = False
         self._next_number = 1
         self._groups = iter_groups(dispatch.groups)
         self.over = False
@@ -234,6 +235,8 @@ class Stepping:
             self.failed = error
             return Stop(str(error), error=error)
         self.executed[wave.number] += 1
+        if self.interrupted:
+            return Stop("interrupted")
         changes = [(each, each.changed(self, wave)) for each in self.watchpoints]
         hit = next(((each, change) for each, change in changes if change is not None), None)
         return Stop(f"watchpoint {hit[0].number}: {hit[0].text} changed") if hit else None

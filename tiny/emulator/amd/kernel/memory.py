@@ -136,10 +136,17 @@ class PageTable:
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes, checked."""
+        memory = self.find(address)
+        if memory is not None and address + size <= memory.address + memory.size:  # nearly always
+            return ctypes.string_at(memory.host + address - memory.address, size)
         return b"".join([ctypes.string_at(host, count) for host, count in self.pieces(address, size, False)])
 
     def write(self, address: int, data: bytes) -> None:
         """Store bytes, checked before the first is stored."""
+        memory = self.find(address)
+        if memory is not None and memory.writable and address + len(data) <= memory.address + memory.size:
+            ctypes.memmove(memory.host + address - memory.address, data, len(data))
+            return
         at = 0
         for host, count in list(self.pieces(address, len(data), True)):
             ctypes.memmove(host, data[at:at + count], count)
@@ -169,7 +176,10 @@ class PageTable:
         """Where an aligned word is in this process; it cannot cross the end of an object."""
         if address % size:
             raise MemoryFault(address, size, write, f"not aligned to {size} bytes")
-        return next(self.pieces(address, size, write))[0]
+        memory = self.find(address)
+        if memory is not None and (not write or memory.writable):
+            return memory.host + address - memory.address
+        return next(self.pieces(address, size, write))[0]    # which says what is wrong
 
     def move(self, destination: int, source: int, size: int) -> None:
         """Copy bytes, as if all were read before any is written."""

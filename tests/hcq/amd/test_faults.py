@@ -119,6 +119,15 @@ def waiting(device):
     return queue.finish().submit()
 
 
+class Newer(Card):
+    """A driver that speaks another version."""
+
+    def ioctl(self, fd, request, argument):
+        super().ioctl(fd, request, argument)
+        if request == kfd.AMDKFD_IOC_GET_VERSION:
+            argument[0] = 2
+
+
 # -- while the card is opened --------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Opening:
@@ -163,6 +172,12 @@ OPENINGS = [
             ("CREATE_EVENT failed with ENOSPC", "4096 events")),
     Opening("save area out of memory", refusing("ALLOC_MEMORY_OF_GPU", errno.ENOMEM, 5), DeviceError, (
             "ALLOC_MEMORY_OF_GPU failed with ENOMEM", "size=")),
+    Opening("kind of memory refused", refusing("ALLOC_MEMORY_OF_GPU", errno.EINVAL, 5), DeviceError,
+            ("ALLOC_MEMORY_OF_GPU failed with EINVAL", "does not exist on this card")),
+    Opening("too many queues", refusing("CREATE_QUEUE", errno.EPERM), DeviceError,
+            ("CREATE_QUEUE failed with EPERM", "too many queues on this card")),
+    Opening("driver of another version", lambda: Newer(), DeviceUnavailable,
+            ("/dev/kfd speaks version 2.17, this driver version 1",)),
     Opening("compute queue refused", refusing("CREATE_QUEUE", errno.EINVAL), DeviceError,
             ("CREATE_QUEUE failed with EINVAL", "the kernel refused the ring", "ring_size=0x40000")),
     Opening("no copy queue left", refusing("CREATE_QUEUE", errno.ENOMEM, 1), DeviceError,
@@ -183,7 +198,7 @@ def test_a_card_that_does_not_open(failure):
     assert time.monotonic() - start < LIMIT_S
     assert all(text in str(error.value) for text in failure.texts), str(error.value)
     assert not provider.queues
-    if failure.name != "unsupported gfx":
+    if failure.name not in ("unsupported gfx", "driver of another version"):
         provider.repair()                                   # nothing that is left behind is in the way
         with opened(provider) as device:
             assert works(device)

@@ -303,8 +303,9 @@ class Checked(Interpreter):
                 f"a scalar load at {address:#x}, which is not aligned to {unit}; its low bits are dropped"
             )
         super()._scalar_memory(wave, instruction)
-        count = load.access.count
-        self._shadows[wave.number].s[load.result : load.result + count] = 0
+        count = load.access.size // 4 if load.returned else load.access.count
+        if load.access.action == "load" or load.returned:
+            self._shadows[wave.number].s[load.register : load.register + count] = 0
 
     def _memory(self, wave: Wave, instruction: Instruction) -> None:
         access = plan(instruction)

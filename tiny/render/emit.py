@@ -3,7 +3,7 @@ from tiny.ir import ops
 from tiny.ir.dtype import DType
 from tiny.ir.integer import Integer, as_node
 from tiny.ir.node import Node, const
-from tiny.render.instances import at_lane, lanes_in, neighbours
+from tiny.render.instances import at_lane, lanes_in, lanes_that_exist, neighbours
 from tiny.render.scopes import Scopes
 
 
@@ -62,10 +62,24 @@ class Emitter:
             self._store(pointer, first, value, gate)
             return
         value = self.scopes.place(value)
+        count = None if first is None or not value.shape else lanes_that_exist(gate, lanes)
+        if count is not None:
+            self._store_first(pointer, first, value, count)
+            return
         for lane in range(lanes.arg):
             one = Node(ops.EXTRACT, None, (value,), lane) if value.shape else value
             there = None if gate is None else at_lane(gate, lanes, lane)
             self.store(pointer, at_lane(index, lanes, lane), one, there)
+
+    def _store_first(self, pointer: Node, index: Integer, value: Node, count: int) -> None:
+        """Store the first lanes of a vector side by side, in vectors of powers of two."""
+        start = 0
+        while start < count:
+            size = 1 << (count - start).bit_length() - 1
+            part = Node(ops.SLICE, None, (value,), (start, size)) if size > 1 else \
+                Node(ops.EXTRACT, None, (value,), start)
+            self._store(pointer, index + start, part, None)
+            start += size
 
     def _store(self, pointer: Node, index: Integer, value: Node, gate: Node | None) -> None:
         gates = () if gate is None else (gate,)

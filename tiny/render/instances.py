@@ -171,6 +171,17 @@ def at_lane(node: Integer, lanes: Node, number: int) -> Integer:
     return done[node]
 
 
+def lanes_that_exist(gate: Node | None, lanes: Node) -> int | None:
+    """How many lanes a gate lets through, if that is certain and they are the first ones; else None."""
+    if gate is None:
+        return lanes.arg
+    known = [at_lane(gate, lanes, lane) for lane in range(lanes.arg)]
+    if any(one.op is not ops.CONST for one in known):
+        return None
+    count = sum(bool(one.arg) for one in known)
+    return count if all(one.arg for one in known[:count]) else None
+
+
 def all_of(gates: Sequence[Node]) -> Node | None:
     """Gates as one, None when there is nothing to check."""
     whole = None

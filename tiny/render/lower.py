@@ -14,7 +14,7 @@ from tiny.ir.dtype import dtypes
 from tiny.ir.integer import Integer, as_node, bounds, less, multiply, unbound
 from tiny.ir.node import Node, const
 from tiny.ir.ops import identity_of
-from tiny.render import exchange, matrix, packing
+from tiny.render import exchange, lanewise, matrix, packing
 from tiny.render.emit import Emitter
 from tiny.render.grid import Grid, make_grid, rounded_up
 from tiny.render.instances import Instance, Instantiate, Point, State, all_of, combine, load
@@ -294,7 +294,7 @@ class Lowering:
             if self.kernel.combine is not None:
                 old = load(self.destination, self.where(instance, {}), self._gates(instance))
                 value = combine(self.kernel.combine, old, value)
-            self._store(instance, value)
+            self.store(instance, value)
 
     def _running(self, state: State) -> None:
         """A running reduction: registers before the sequential loop, one step and one store in it."""
@@ -308,7 +308,7 @@ class Lowering:
                 value = self.value(point.instance, self.replaced(inner, point.counters))
                 self.emit.set(register, combine(self.kernel.combine, self.emit.read(register), value))
                 result = self.emit.read(register)
-                self._store(
+                self.store(
                     point.instance,
                     result if wide is self.kernel.dtype else Node(ops.CAST, self.kernel.dtype, (result,)),
                 )
@@ -320,9 +320,12 @@ class Lowering:
         totals = self._sums(state, self._sum_start(), points)
         if self.shared:
             totals = exchange.add_up(self.emit, totals, self.total.arg, self._sharing())
-        for point, total in zip(points, totals, strict=True):
+        width = self._lane_count(True, state)
+        apart = lanewise.apart(self, points, width)
+        lanewise.store(self, state, points, totals, apart, width)
+        for point, total in ((p, t) for p, t, count in zip(points, totals, apart, strict=True) if not count):
             replaced = self.replaced(state, point.counters) | {self.total: total}
-            self._store(point.instance, self.value(point.instance, replaced))
+            self.store(point.instance, self.value(point.instance, replaced))
         if self.shared:
             self.scopes.close()                              # the scope of the item that has the total
 
@@ -424,7 +427,7 @@ class Lowering:
         gates = [gate for _, gate in instance.gates]
         return gates if self.gate is None else [*gates, self.gate(instance, {})]
 
-    def _store(self, instance: Instance, value: Node) -> None:
+    def store(self, instance: Instance, value: Node) -> None:
         self.emit.store(self.destination, self.where(instance, {}), value, all_of(self._gates(instance)))
 
 

@@ -231,6 +231,24 @@ def test_set_changes_what_follows(session):
     assert code == 0 and "*s5       8" in out and " v1       1.5 1.5" in out and " -1 " in out
 
 
+def test_accumulation_registers_and_64_lanes_of_gfx942(session):
+    text = "v_accvgpr_write_b32 a3, 7\n v_mov_b32 v1, 2.0\n s_mov_b64 exec, 3\n v_mov_b32 v1, 1.0"
+    commands = ["s 4", "r a3 u32", "r exec", "lanes v1 f32"]
+    code, out = session(text, commands, "--mcpu", "gfx942", "--size", "64")
+    assert code == 0 and "gfx9, wave64" in out
+    assert "\n*a3       7 7 (7)" in out and "\n*exec     00000003 00000000\n" in out
+    lines = out.splitlines()
+    assert lines[-8].split() == ["0", "1", "1", *["(2)"] * 6] and lines[-1].split() == ["56", *["(2)"] * 8]
+
+
+def test_checked_mode_shows_a_barrier_that_a_wave_misses(session):
+    text = "v_readfirstlane_b32 s4, v0\n s_cmp_eq_u32 s4, 0\n s_cbranch_scc1 end\n s_barrier\nend:"
+    code, out = session(text, ["c", "bt"], "--size", "64", "--checked")
+    assert "error: kernel, workgroup (0, 0, 0), wave 1, at 0xc (0x7f000000000c): s_barrier: a barrier" in out
+    assert "wave 0 #4" in out and "(ended, exec" in out and "(at a barrier, exec" in out and code == 0
+    assert session(text, ["c"], "--size", "64")[1].endswith("the kernel has ended\n")
+
+
 def test_waves_can_be_selected(doubling):
     out = doubling("wave 1", "s 2", "wave 0", "s")
     assert [line for line in out.splitlines() if line.startswith("group")] == [

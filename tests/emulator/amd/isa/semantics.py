@@ -342,6 +342,7 @@ def run(image: code_object.Image, kernel: Text, block: int, translated: bool) ->
     return out.reshape(kernel.words, ITEMS)
 
 
+@functools.cache
 def expected(each: Case, block: int) -> list[np.ndarray]:
     """What the case's function says, one array for each result, in the result's type."""
     operands = [

@@ -94,3 +94,10 @@ def test_what_is_not_emulated_is_an_error_with_kernel_wave_and_instruction(text,
         run("gfx1100", text + "\n", translated)
     assert "kernel, workgroup (0, 0, 0), wave 0, at 0x8" in str(caught.value)
     assert text.split()[0] in str(caught.value)
+
+
+def test_other_messages_are_refused():
+    with pytest.raises(EmulationError, match="only MSG_RTN_GET_REALTIME as b64"):
+        run("gfx1100", "s_sendmsg_rtn_b32 s20, sendmsg(MSG_RTN_GET_REALTIME)\n", False)
+    with pytest.raises(EmulationError, match="this message"):
+        run("gfx942", "s_sendmsg sendmsg(MSG_INTERRUPT)\n", False)

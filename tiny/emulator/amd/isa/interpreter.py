@@ -89,7 +89,7 @@ class Interpreter:
                     self.step(wave)
                     steps += 1
                     if not steps % STEPS_BETWEEN and cancelled is not None and cancelled():
-                        raise wave.error("stopped: it was told to")
+                        raise wave.error("stopped")
             self.release()
 
     def release(self) -> None:

@@ -318,7 +318,7 @@ class Part:
             fault.args = (str(wave.error(fault)),)
             raise fault
         elif self.cancelled is not None and self.cancelled():
-            raise wave.error("stopped: it was told to")
+            raise wave.error("stopped")
         else:
             self._run.view(np.uint64)[Run.fuel.dword // 2] = FUEL
 

@@ -60,7 +60,7 @@ class Autograd:
 
     def _leaves_below(self) -> list:
         """The leaves that take a gradient of this tensor, by the order in which they were made."""
-        alive = [leaf for leaf in list(core.leaves.values()) if leaf.requires_grad is not False]
+        alive = [leaf for leaf in core.leaves_alive() if leaf.requires_grad is not False]
         reached = history.reachable(self.node)
         _forbid_stale(reached, alive)
         below = [leaf for leaf in alive if (history.origin(leaf.node) or leaf.node) in reached]

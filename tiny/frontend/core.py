@@ -403,9 +403,14 @@ class Core:
 leaves: "weakref.WeakValueDictionary[int, Core]" = weakref.WeakValueDictionary()
 
 
+def leaves_alive() -> list[Core]:
+    """All of `leaves` now. Its `values()` would fail where another thread makes a leaf meanwhile."""
+    return [leaf for reference in leaves.valuerefs() if (leaf := reference()) is not None]
+
+
 def _tracked() -> list[Node]:
     """The nodes of all leaves with requires_grad=True."""
-    return [history.origin(leaf._node) or leaf._node for leaf in list(leaves.values()) if leaf._requires_grad]
+    return [history.origin(leaf._node) or leaf._node for leaf in leaves_alive() if leaf._requires_grad]
 
 
 # -- nodes from data ----------------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
 """Switches for the whole suite: `--oracle` runs every tensor through numpy, not on a device;
-`--update-golden` writes the texts in tests/golden anew. AMD=1 EMULATE=... runs the tests of tensors on an
-emulated card, as `make test-emulated` does: all but those about the CPU, and those of tests/emulated.py.
+`--update-golden` writes the texts in tests/golden anew; `--other-schedules SEED` gives each kernel not the
+loops that the heuristics choose but some that a search might come upon. AMD=1 EMULATE=... runs the tests of
+tensors on an emulated card, as `make test-emulated` does: all but those about the CPU, and those of
+tests/emulated.py.
 """
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests import emulated, evaluate
+from tests import emulated, evaluate, other_schedules
 from tiny import config
 from tiny.devices import Device
 
@@ -20,6 +22,7 @@ settings.load_profile("same")
 
 def pytest_addoption(parser):
     parser.addoption("--oracle", action="store_true", help="evaluate tensors with numpy, not on a device")
+    parser.addoption("--other-schedules", type=int, help="kernels with loops drawn by this seed")
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
 
 
@@ -39,6 +42,8 @@ def golden(request):
 def pytest_configure(config):
     if config.getoption("--oracle"):
         evaluate.install()
+    if config.getoption("--other-schedules") is not None:
+        other_schedules.install(config.getoption("--other-schedules"))
 
 
 def pytest_collection_modifyitems(items):

@@ -63,6 +63,7 @@ def forget(monkeypatch):
 def fewer_rounds(monkeypatch):
     """A search that is over soon, of a process that has compiled nothing yet."""
     forget(monkeypatch)
+    monkeypatch.setattr(tune, "WORTH_SEARCHING_S", 0)
     monkeypatch.setattr("tiny.schedule.search.ROUNDS", 1)
     monkeypatch.setattr("tiny.schedule.search.CANDIDATES", 6)
 
@@ -97,6 +98,13 @@ def test_what_was_found_travels_in_a_file(tmp_path, fewer_rounds, capsys):
         assert main(["tune", "clear"]) == 0
         assert main(["tune", "list"]) == 0
         assert capsys.readouterr().out == "1 schedules forgotten\n"
+
+
+def test_a_kernel_that_is_mostly_its_launch_is_left_as_it_is(tmp_path, monkeypatch):
+    forget(monkeypatch)
+    monkeypatch.setattr(tune, "WORTH_SEARCHING_S", 10)
+    monkeypatch.setattr(tune, "search", lambda *_: pytest.fail("searched"))
+    found_in(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"tiny schedules": "1", "entries": {"a": 3}}'])

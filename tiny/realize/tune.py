@@ -30,6 +30,7 @@ from tiny.toolchain.cache import digest
 REVISION = "1"               # of the search: raise it when what was found before should be found anew
 LARGEST_MEMORY = 4 << 30     # bytes of a kernel's memory up to which it is tried out
 LONGEST_SOURCE = 200_000     # characters of a candidate
+WORTH_SEARCHING_S = 10e-6    # a kernel that takes less is mostly its launch
 FOLDER = "tuned"
 
 _workers: dict[str, Worker] = {}
@@ -56,7 +57,9 @@ def tuned(plain: Rendered, start: Schedule, device: devices.Device, width: int) 
     with tqdm(desc=f"search {plain.name}", unit=" schedules", disable=None, leave=False) as progress:
         timer = _Timer(plain, sizes, device, progress)
         before = timer([start])[0]
-        found, seconds = search(plain.kernel, start, device.target, width, timer)
+        found, seconds = start, before
+        if before > WORTH_SEARCHING_S:
+            found, seconds = search(plain.kernel, start, device.target, width, timer)
     if kept:
         entry = {"kernel": plain.name, "target": device.target.key, "beam": width, "before_s": before,
                  "time_s": seconds, "schedule": to_data(plain.kernel, found)}

@@ -1,5 +1,6 @@
 """Run a dispatch: the joint between the engines and the instruction sets."""
 
+import functools
 import math
 import time
 import weakref
@@ -87,7 +88,7 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
         )
         if intercept(work):
             return
-        threads = settings.threads or settings.core_count
+        threads = settings.threads or _cores()
         if settings.check:
             end = time.monotonic() + settings.timeout_ms / 1000
             seconds = CHECKED_SECONDS if settings.check == 1 else None
@@ -110,6 +111,12 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
 def dispatch_name(dispatch: Dispatch, table: PageTable | WatchedTable) -> str:
     """What a dispatch's kernel is called, as far as is known."""
     return table.names.get(dispatch.code, f"kernel at {dispatch.code:#x}")
+
+
+@functools.cache
+def _cores() -> int:
+    """Reading this takes as long as a small kernel."""
+    return config.current().core_count
 
 
 def _kernels_of(dispatches: Iterable[Dispatch], card: Card, table: PageTable) -> Iterator[Kernel]:

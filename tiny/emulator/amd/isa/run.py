@@ -25,6 +25,7 @@ from tiny.toolchain import Cache, Source, compile_objects, find_compiler
 
 DONE, STEP, FAULT, NEW_PLACE, PAUSE = range(5)  # runtime.c
 FUEL = 1 << 20  # backward branches of a thread until it asks whether it is to stop
+SHORT_NS = 100_000  # what runs no longer is not worth waking a second thread
 ACTIONS = ("read", "write", "read of LDS", "write of LDS", "read of scratch", "write of scratch")
 LOCAL_ACTIONS = 2  # from this one on: not a fault of the page table
 
@@ -62,8 +63,11 @@ class Run(Struct, dwords=136):
 class Program:
     """A translated kernel in memory. It is translated again when it turns out to jump to more places.
 
-    entry: the function that executes workgroups, `run` in runtime.c
+    entry: the function that executes workgroups, `run_groups` in runtime.c
+    group_ns: what a workgroup took last time
     """
+
+    group_ns: float = SHORT_NS
 
     def __init__(self, kernel: Kernel, source: Source, image: Image):
         self.kernel = kernel
@@ -185,12 +189,14 @@ def run(
     total = dispatch.groups[0] * dispatch.groups[1] * dispatch.groups[2] - first
     if total < 1:
         return None
-    threads = max(1, min(threads, total))
+    threads = max(1, min(threads, total)) if program.group_ns * total > SHORT_NS else 1
     rows = _rows(dispatch.memory.ranges())
     ends = [first + total * n // threads for n in range(threads + 1)]
     parts = [Part(dispatch, program, rows, *pair, cancelled) for pair in zip(ends, ends[1:], strict=False)]
     workers = [_pool().submit(part.run) for part in parts[1:]]
+    began = time.perf_counter_ns()
     parts[0].run()
+    program.group_ns = (time.perf_counter_ns() - began) / max(ends[1] - first, 1)
     for worker in workers:
         worker.result()
     for part in parts:

@@ -133,7 +133,7 @@ class Kernel:
         """VGPRs a wave has: RSRC1 counts in eights, in wave32 of gfx11 and later as in wave64 of gfx942."""
         return min(8 * (self.rsrc1.vgprs + 1), 2 * VECTORS)
 
-    @property
+    @functools.cached_property
     def mode(self) -> int:
         """The MODE register at the start. gfx12 has other fields where dx10_clamp and ieee were."""
         rsrc1, old = self.rsrc1, self.family.name != "gfx12"

@@ -82,6 +82,16 @@ def test_every_entry_of_the_table_has_a_case(processor):
     assert not missing, " ".join(sorted(missing))
 
 
+def test_every_row_is_an_instruction_of_some_family():
+    reached = set()
+    for family in map(family_named, semantics.PROCESSORS):
+        names = {name for table in family.opcodes.values() for name in table.values()}
+        reached |= {family.aliases.get(name, name) for name in names}
+    reached |= {name.partition("@")[0] for name in reached}  # rows that those of a family are made from
+    idle = {name for name, operation in OPERATIONS.items() if operation.kind in ENUMERATED} - reached
+    assert not idle, " ".join(sorted(idle))
+
+
 @pytest.mark.parametrize("processor", semantics.PROCESSORS)
 def test_what_is_decoded_and_not_executed_is_refused_for_a_reason(processor):
     family, silent = family_named(processor), set()
@@ -99,6 +109,13 @@ def test_what_is_decoded_and_not_executed_is_refused_for_a_reason(processor):
 @pytest.mark.parametrize("translated", [False, True], ids=["interpreted", "translated"])
 def test_instructions_compute_what_the_manual_says(processor, translated):
     wrong = semantics.check(CASES, processor, translated)
+    assert not wrong, f"{len(wrong)} cases:\n" + "\n".join(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processor", semantics.PROCESSORS)
+def test_optimized_translations_compute_what_the_manual_says(processor):
+    wrong = semantics.check(CASES, processor, translated=True, optimized=True)
     assert not wrong, f"{len(wrong)} cases:\n" + "\n".join(wrong)
 
 

@@ -136,10 +136,6 @@ for name in ("s_dcache_discard", "s_dcache_discard_x2"):
 for size in ("b32", "b64"):
     for old, new in (("andn2", "and_not1"), ("orn2", "or_not1")):
         also(f"s_{old}_{size}", f"s_{new}_{size}")
-    for old, new in (("andn1", "and_not0"), ("andn2", "and_not1"), ("orn1", "or_not0"), ("orn2", "or_not1")):
-        also(f"s_{old}_saveexec_{size}", f"s_{new}_saveexec_{size}")
-        if old.startswith("and"):
-            also(f"s_{old}_wrexec_{size}", f"s_{new}_wrexec_{size}")
     also(f"s_ff1_i32_{size}", f"s_ctz_i32_{size}")
     scalar(f"s_ff0_i32_{size}", f"i32 = {size}", lambda a, f=OPERATIONS[f"s_ctz_i32_{size}"].function: f(~a))
 for old, new in (
@@ -149,6 +145,10 @@ for old, new in (
     ("s_flbit_i32_i64", "s_cls_i32_i64"),
 ):
     also(old, new)
+for old, new in (("andn1", "and_not0"), ("andn2", "and_not1"), ("orn1", "or_not0"), ("orn2", "or_not1")):
+    also(f"s_{old}_saveexec_b64", f"s_{new}_saveexec_b64")
+    if old.startswith("and"):
+        also(f"s_{old}_wrexec_b64", f"s_{new}_wrexec_b64")
 row("s_set_gpr_idx_on", "= b32 gpr_idx", None, "mode")
 row("s_set_gpr_idx_off", "=", None, "mode")
 row("s_set_gpr_idx_mode", "= hex", None, "unknown")
@@ -190,7 +190,8 @@ for name in ("fma_legacy_f16", "div_fixup_legacy_f16", "mad_legacy_u16", "mad_le
 for t in ("f16", "f32", "f64"):
     also(f"v_cmp_tru_{t}", f"v_cmp_t_{t}")
     also(f"v_cmpx_tru_{t}", f"v_cmpx_t_{t}")
-for name in [name for name in OPERATIONS if name.startswith("v_cmpx_")]:  # here they write a mask, too
+_comparisons = [name for name in OPERATIONS if name.startswith("v_cmpx_") and "_t_f" not in name]
+for name in _comparisons:  # here they write a mask, too
     compare = OPERATIONS[name]
     row(
         f"{name}@gfx9",

@@ -28,6 +28,7 @@ from tiny.schedule.loops import (
     Pack,
     Schedule,
     ScheduleError,
+    accumulation,
     check,
     packed_loops,
     reduced_axes,
@@ -56,11 +57,10 @@ def tiled(kernel, matrix, packed):
              Loop(k, 2 * matrix.k, LOOP), Loop(k, matrix.k, LOOP), Loop(m, matrix.m, UNROLL),
              Loop(m, 1, MATRIX), Loop(n, 1, MATRIX), Loop(k, 1, MATRIX))
     packs = []
-    for load in toposort(kernel.value) if packed else ():
-        axes = {node for node in toposort(load) if node.op is ops.RANGE}
-        if load.op is ops.LOAD and k in axes:
-            layout = sorted(packed_loops(loops, 4, axes), key=lambda n: (loops[n].axis is k, n))
-            packs.append(Pack(load, 4, tuple(layout)))
+    for factor in tensorcore.factors(accumulation(kernel), m, n) if packed else ():
+        axes = {node for node in toposort(factor) if node.op is ops.RANGE}
+        layout = sorted(packed_loops(loops, 4, axes), key=lambda n: (loops[n].axis is k, n))
+        packs.append(Pack(factor, 4, tuple(layout)))
     return Schedule(loops, tuple(packs), matrix)
 
 

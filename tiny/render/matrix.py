@@ -71,7 +71,10 @@ def _elements(lowering, state: State, point: Point, factor: Instantiate, layout:
         value = Node(ops.BROADCAST, None, (value,), layout.elements)
     gates = {axis: gate for axis, gate in instance.gates if axis in lowering.reduced}
     exists = all_of(list(gates.values()))
-    by_itself = factor.value.op is ops.LOAD and gates.keys() <= factor.axes[factor.value]
+    source = factor.value
+    while source.op is ops.CAST:
+        source = source.src[0]
+    by_itself = source.op is ops.LOAD and gates.keys() <= factor.axes[source]
     if exists is None or by_itself:                          # a load gives 0 there
         return value
     return Node(ops.WHERE, None, (exists, value, const(0, value.dtype)))

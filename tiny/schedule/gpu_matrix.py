@@ -126,18 +126,15 @@ def _block(along_m: int, along_n: int, others: int, target: Target) -> tuple[lis
 
 
 def _packs(total: Node, loops: list[Loop], depth: int, fit: _Fit) -> tuple[Pack, ...]:
-    """Copies of what both factors read, with the axis of the sum innermost, as the instructions read them."""
+    """Copies of both factors, with the axis of the sum innermost, as the instructions read them."""
     packs = []
     for factor in tensorcore.factors(total, fit.m, fit.n):
-        for load in toposort(factor):
-            if load.op is not ops.LOAD or load.src[0].arg == 0 or any(
-                    load in toposort(other) for other in toposort(factor)
-                    if other.op is ops.LOAD and other is not load):
-                continue
-            axes = {node for node in toposort(load) if node.op is ops.RANGE}
-            if fit.k not in axes or any(static_size(axis) is None for axis in axes):
-                continue
-            inside = packed_loops(loops, depth, axes)
-            inside.sort(key=lambda n: (loops[n].axis is fit.k, -loops[n].step))
-            packs.append(Pack(load, depth, tuple(inside)))
+        nodes = toposort(factor)
+        pointers = {node.src[0].arg for node in nodes if node.op is ops.LOAD}
+        axes = {node for node in nodes if node.op is ops.RANGE}
+        if not pointers or 0 in pointers or any(static_size(axis) is None for axis in axes):
+            continue
+        layout = sorted(packed_loops(loops, depth, axes),
+                        key=lambda number: (loops[number].axis is fit.k, -loops[number].step))
+        packs.append(Pack(factor, depth, tuple(layout)))
     return tuple(packs)

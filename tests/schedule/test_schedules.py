@@ -1,12 +1,14 @@
 """Random kernels under random legal schedules compute what numpy does; illegal ones are refused by name."""
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.schedule.common import held, plan_of
 from tests.schedule.drawing import choices, graphs, mutated, reductions
-from tests.schedule.running import compare
+from tests.schedule.running import compare, leaf
 from tiny.ir import ops
+from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node, toposort, variable
 from tiny.schedule.loops import (
     BLOCK,
@@ -140,3 +142,19 @@ def test_a_running_reduction_is_walked_in_order():
         with pytest.raises(ScheduleError):
             check(kernel, Schedule(tuple(loops)))
     check(kernel, Schedule((Loop(second, 1, LOOP), Loop(first, 1, LOOP))))
+
+
+def test_a_copy_holds_what_was_written_out_before_it():
+    """An unrolled loop may stand outside the loop that a copy is made before: the copy has all its points."""
+    random = np.random.default_rng(4)
+    sides = [leaf(random.integers(-3, 4, shape), dtypes.float32) for shape in ((10, 1, 7), (1, 5, 7))]
+    pair = [Node(ops.EXPAND, None, (side,), (10, 5, 7)) for side in sides]
+    root = Node(ops.REDUCE, None, (Node(ops.MUL, None, tuple(pair)),), (ops.ADD, (2,)))
+
+    def choose(kernel):
+        rows, columns = kernel.axes
+        terms, = reduced_axes(kernel)
+        left = next(node for node in toposort(kernel.value) if node.op is ops.LOAD and node.src[0].arg == 1)
+        loops = (Loop(rows, 4, LOOP), Loop(rows, 1, UNROLL), Loop(columns, 1, LOOP), Loop(terms, 1, LOOP))
+        return kernel, Schedule(loops, (Pack(left, 3, (1, 3)),))
+    compare([root], choose)

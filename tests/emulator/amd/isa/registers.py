@@ -59,7 +59,7 @@ def kernel_text(cases: tuple[Case, ...], number: int, processor: str) -> str:
     lines = [
         "s_load_dwordx4 s[4:7], s[0:1], 0x0",
         "s_load_dwordx2 s[16:17], s[0:1], 0x10",
-        "s_load_dwordx2 s[14:15], s[0:1], 0x18",
+        "s_load_dwordx2 s[18:19], s[0:1], 0x18",
         wait(processor),
         "v_lshlrev_b32 v99, 4, v0",
         "v_lshlrev_b32 v100, 2, v0",
@@ -78,6 +78,7 @@ def case_text(case: Case, processor: str) -> list[str]:
     lines = [
         "s_mov_b64 s[8:9], s[16:17]",
         "s_mov_b64 s[12:13], s[16:17]",
+        "s_mov_b64 s[14:15], s[18:19]",
         *advanced(16, 4 * MEMORY_WORDS),
         "v_mov_b32 v0, v101",
     ]

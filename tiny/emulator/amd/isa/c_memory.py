@@ -39,7 +39,7 @@ def statements(
 
 def _addresses(access: Plan, place: int, wave_size: int, null: int) -> list[str]:
     """`u64 pN[LANES]` with the addresses of the lanes, `mN` with those that touch memory; for loads into LDS
-    `tN` with the addresses there.
+    `qN` with the addresses there.
     """
     segment = Segment(wave_size, null)
     text = segment.per_lane(access.address)
@@ -49,9 +49,9 @@ def _addresses(access: Plan, place: int, wave_size: int, null: int) -> list[str]
     if valid is not None:
         inside.append(f"m{place} |= (MASK){segment.per_lane(valid)} << l;")
     if access.target is not None:
-        inside.append(f"t{place}[l] = {segment.per_lane(access.target)};")
+        inside.append(f"q{place}[l] = {segment.per_lane(access.target)};")
     return [
-        f"u64 p{place}[LANES]{f', t{place}[LANES]' if access.target is not None else ''};",
+        f"u64 p{place}[LANES]{f', q{place}[LANES]' if access.target is not None else ''};",
         f"MASK m{place} = {'e' if valid is None else 0};",
         "{",
         *segment.before(),
@@ -115,8 +115,8 @@ def _into_lds(access: Plan, place: int) -> list[str]:
     return [
         "u32 x[1][LANES] = {0};",
         f"load_{name}({'x' if count else 'x[0]'}, p{place}, m{place}{count});",
-        f"if ((bad = to_lds(r, w, t{place}, e, 4, 1, 0))) {RETURN}",
-        f"store_dwords(x, t{place}, e, 1);",
+        f"if ((bad = to_lds(r, w, q{place}, e, 4, 1, 0))) {RETURN}",
+        f"store_dwords(x, q{place}, e, 1);",
     ]
 
 
@@ -140,7 +140,7 @@ def _combined(action: Access, flush) -> tuple[list[str], str]:
     """(statements, new bits) of an atomic on inputs called x0, x1, ..."""
     inputs, result = action.combined(flush)
     names = {id(value): f"x{n}" for n, value in enumerate(inputs)}
-    writer = Writer(lambda value: names.get(id(value)))
+    writer = Writer(lambda value: names.get(id(value)), "c")
     text = writer.expressions([result])[0]
     return writer.statements, text
 

@@ -167,8 +167,8 @@ def _addressed(space: str) -> None:
     memory(f"{space}_atomic_cmpswap_f32", "b32 = address b64", float_swap("f32"))
     for kind in ("f16", "bf16"):
         memory(f"{space}_atomic_pk_add_{kind}", "b32 = address b32", packed(kind))
-    memory(
-        f"{space}_atomic_csub_u32", "b32 = address b32", Access("atomic", "u32", combine=conditional_subtract)
+    memory(  # gfx12 calls it sub_clamp
+        f"{space}_atomic_csub_u32", "b32 = address b32", Access("atomic", "u32", combine=saturating_subtract)
     )
 
 

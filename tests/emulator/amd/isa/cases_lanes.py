@@ -251,6 +251,37 @@ def _moved(processor: str) -> list[Case]:
     return [Case(name, text, (processor,), values, None, wanted) for name, text, wanted in cases]
 
 
+def _scalar_moves(processor: str) -> list[Case]:
+    """s_movrels and s_movreld: the number of the source or the destination has M0 added."""
+    setup = "\n".join(f"s_mov_b32 s{24 + n}, {0x100 + n:#x}" for n in range(12))
+    cases = [
+        ("s_movrels_b32", 2, "s_movrels_b32 s24, s28", {24: 0x106}),
+        ("s_movrels_b64", 2, "s_movrels_b64 s[24:25], s[28:29]", {24: 0x106, 25: 0x107}),
+        ("s_movreld_b32", 2, "s_movreld_b32 s24, s28", {26: 0x104, 24: 0x100}),
+        ("s_movreld_b64", 2, "s_movreld_b64 s[24:25], s[28:29]", {26: 0x104, 27: 0x105}),
+    ]
+    if processor != "gfx942":
+        cases.append(("s_movrelsd_2_b32", 0x30002, "s_movrelsd_2_b32 s24, s28", {27: 0x106}))
+    found = []
+    for name, m0, line, wanted in cases:
+        show = [f"v_mov_b32 v{10 + n}, s{register}" for n, register in enumerate(wanted)]
+        text = "\n".join([setup, f"s_mov_b32 m0, {m0:#x}", line, *show])
+        values = {10 + n: np.uint32(value) for n, value in enumerate(wanted.values())}
+        found.append(Case(name, text, (processor,), {}, None, values))
+    return found
+
+
+def _accumulators() -> list[Case]:
+    """Accumulation VGPRs hold what is moved into them; one alone is moved under EXEC."""
+    on, mask = active(64), set_exec("gfx942")
+    lines = "v_accvgpr_write_b32 a3, v8\nv_accvgpr_write_b32 a4, 5\nv_accvgpr_read_b32 v10, a3"
+    lines += f"\nv_accvgpr_read_b32 v11, a4\n{mask}\nv_accvgpr_write_b32 a4, v8\nv_accvgpr_mov_b32 a5, a4"
+    every = "s_mov_b64 exec, -1\nv_accvgpr_read_b32 v12, a4"
+    wanted = {10: DATA, 11: np.uint32(5), 12: np.where(on, DATA, 5)}
+    names = ("v_accvgpr_write_b32", "v_accvgpr_read_b32", "v_accvgpr_mov_b32")
+    return [Case(name, f"{lines}\n{every}", ("gfx942",), {8: DATA}, None, wanted) for name in names]
+
+
 def _below(processor: str) -> list[Case]:
     """v_mbcnt: bits of a mask below the lane, of its low and its high half."""
     lanes = LANES[processor]
@@ -272,11 +303,11 @@ def _below(processor: str) -> list[Case]:
 
 
 def _all() -> list[Case]:
-    found = _dpp_cases() + _half_swaps()
+    found = _dpp_cases() + _half_swaps() + _accumulators()
     for processor in PROCESSORS:
         found += [swizzle(processor, name, source) for name, source in SWIZZLES.items()]
         found += [permute(processor, name) for name in ("ds_permute_b32", "ds_bpermute_b32")]
-        found += _single(processor) + _below(processor)
+        found += _single(processor) + _below(processor) + _scalar_moves(processor)
     for processor in RDNA:
         found += [dpp8(processor, (7, 2, 2, 0, 5, 4, 1, 6), inactive) for inactive in (0, 1)]
         names = ["v_permlane16_b32", "v_permlanex16_b32"]

@@ -23,6 +23,7 @@ from tests.emulator.amd.isa.memory_model import (
     atomic_case,
     compare_swap,
     compare_swap_f32,
+    compare_swap_f64,
     float_function,
     lanes_of,
     loaded,
@@ -141,6 +142,10 @@ def masked_or(old: int, data: int, mask: int) -> int:
     return old & ~mask | data
 
 
+def wrapped_around(old: int, limit: int, step: int) -> int:
+    return (old - step if old >= step else old + limit) % (1 << 32)
+
+
 def exchanged(old: int, data: int, size: int) -> int:
     """ds_condxchg32: each half where its highest bit is set, without that bit."""
     halves = ((data >> shift & 0xFFFFFFFF, old >> shift & 0xFFFFFFFF) for shift in (0, 32))
@@ -167,6 +172,9 @@ def _local_list() -> list[Atomic]:
             found.append(Atomic(f"{each}_num_f{bits}", bits, function, GFX12, f"f{bits}"))
     found.append(Atomic("cmpstore_f32", 32, compare_swap_f32, ("gfx1100",), "f32", "dc"))
     found.append(Atomic("cmpst_f32", 32, compare_swap_f32, GFX9, "f32", "cd"))
+    found.append(Atomic("cmpstore_f64", 64, compare_swap_f64, ("gfx1100",), "f64", "dc"))
+    found.append(Atomic("cmpst_f64", 64, compare_swap_f64, GFX9, "f64", "cd"))
+    found.append(Atomic("wrap_b32", 32, wrapped_around, ("gfx1100", "gfx942"), order="cd"))
     found.append(Atomic("add_f32", 32, float_function("f32", "add"), PROCESSORS, "f32"))
     found.append(Atomic("add_f64", 64, float_function("f64", "add"), GFX9, "f64"))
     for kind in ("f16", "bf16"):
@@ -177,7 +185,7 @@ def _local_list() -> list[Atomic]:
     return found
 
 
-RETURNS_ONLY = ("storexchg", "wrxchg", "condxchg32")
+RETURNS_ONLY = ("storexchg", "wrxchg", "condxchg32", "wrap")
 
 
 def _local_atomics(processor: str) -> list[Case]:

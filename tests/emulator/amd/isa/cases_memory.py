@@ -183,6 +183,14 @@ def _scalar(processor: str) -> list[Case]:
     return found + (_scalar_writes(zero) if gfx9 else [])
 
 
+def _unseen(processor: str) -> list[Case]:
+    """Probes and what only tells the cache: nothing changes."""
+    lines = ["s_atc_probe 1, s[8:9], 0x10", "s_atc_probe_buffer 1, s[12:15], 0x10"]
+    if processor == "gfx942":
+        lines += ["s_dcache_discard s[8:9], 0x0", "s_dcache_discard_x2 s[8:9], 0x40"]
+    return [Case(line.partition(" ")[0], line, (processor,), {}, MEMORY) for line in lines]
+
+
 def _scalar_writes(zero) -> list[Case]:
     found = []
     values = [0x11, 0x80000022, 0x33, 0x44]
@@ -216,6 +224,6 @@ def _scalar_writes(zero) -> list[Case]:
     return found
 
 
-PARTS = (_flat, _atomics, _others, _scalar)
+PARTS = (_flat, _atomics, _others, _scalar, _unseen)
 CASES_MEMORY = tuple(each for processor in PROCESSORS for part in PARTS for each in part(processor))
 COVERS = covered(CASES_MEMORY)

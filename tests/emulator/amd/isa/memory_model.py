@@ -276,6 +276,11 @@ def compare_swap_f32(old: int, data: int, compare: int) -> int:
     return data if a == b else old
 
 
+def compare_swap_f64(old: int, data: int, compare: int) -> int:
+    a, b = (np.array(each, dtype=np.uint64).view(np.float64)[()] for each in (old, compare))
+    return data if a == b else old
+
+
 GLOBAL = [
     *(
         Atomic(f"{name}{bits}", bits, function, RDNA)

@@ -4,12 +4,13 @@ import pytest
 
 from tests.schedule.common import TARGET, held, plan_of
 from tests.schedule.running import compare, leaf, planned, run_plan
-from tiny import Tensor
+from tiny import Tensor, Variable
+from tiny.frontend.quantised import DEQUANTISE
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.schedule import heuristic, products
 from tiny.schedule.axes import merge_axes
-from tiny.schedule.loops import BLOCK, GROUP, LANES, accumulation, reduced_axes, static_size
+from tiny.schedule.loops import BLOCK, GROUP, LANES, Schedule, accumulation, reduced_axes, static_size
 from tiny.target import Target
 
 
@@ -166,6 +167,33 @@ def test_the_panel_holds_what_is_computed_from_the_factor():
     plan = plan_of(held(512, 512, dtype=dtypes.float16) @ held(512, 512, dtype=dtypes.float16))
     schedule = products.choose(merge_axes(plan.steps[0].kernel), TARGET)
     assert schedule.packs[0].operand.op is ops.CAST and schedule.packs[0].operand.dtype is dtypes.float32
+
+
+@pytest.mark.parametrize("rows", [8, 30, "symbolic"])
+def test_quantised_weights_are_unpacked_once_for_all_rows(rows):
+    """And the sums have the same bits as without a panel, whatever the number of rows and threads."""
+    bytes_ = np.random.default_rng(1).integers(0, 256, (72 * 96 // 32, 20))
+    bytes_[:, 1:4:2] &= 0x3b                                 # no scale is infinite or NaN
+    weights = DEQUANTISE["Q4_1"](Tensor._wrap(leaf(bytes_, dtypes.uint8))).reshape(72, 96)
+    x = whole(40, 96)[:Variable("n", 1, 40).bind(33)] if rows == "symbolic" else whole(rows, 96)
+    root = (x @ weights.T + 1).node
+    plan, leaves = planned(root)
+    schedules = []
+
+    def choose(kernel, threads):
+        kernel = merge_axes(kernel)
+        schedules.append(heuristic.choose(kernel, machine(threads)))
+        return kernel, schedules[-1]
+
+    def without_panel(kernel):
+        kernel, schedule = choose(kernel, 1)
+        return kernel, Schedule(schedule.loops)
+    expected = run_plan(plan, leaves, [root], without_panel)[0]
+    for threads in (1, 2):
+        found = run_plan(plan, leaves, [root], lambda kernel, threads=threads: choose(kernel, threads))[0]
+        assert found.tobytes() == expected.tobytes()
+    assert all(len(schedule.packs) == 1 for schedule in schedules)
+    compare([root], lambda kernel: choose(kernel, 2), rtol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(1, 64, 64), (512, 1, 512), (4, 4, 4), (64, 64, 1)])

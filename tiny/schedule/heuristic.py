@@ -17,6 +17,7 @@ from tiny.schedule.loops import (
     SPLIT,
     UNROLL,
     Loop,
+    Pack,
     Schedule,
     accumulation,
     check,
@@ -27,6 +28,8 @@ from tiny.target import Target
 PARALLEL_WORK = 20_000  # elementary operations below which waking another thread costs more than it saves
 LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
 GROUPS_PER_THREAD = 4
+WORTH_UNPACKING = 8          # rows that a panel of unpacked weights serves at least
+LARGEST_TILES = 16           # columns of tiles in such a panel
 LARGEST_BLOCK = 4            # vectors of a block of quantised weights that are unrolled
 
 
@@ -40,7 +43,7 @@ class _Choice:
 
 def choose(kernel: Kernel, target: Target) -> Schedule:
     """The schedule of a kernel for a target; always one that `check` accepts."""
-    schedule = products.choose(kernel, target) or Schedule(tuple(_Chooser(kernel, target).loops()))
+    schedule = products.choose(kernel, target) or _Chooser(kernel, target).schedule()
     check(kernel, schedule)
     return schedule
 
@@ -175,6 +178,46 @@ class _Chooser:
             while steps is not None and wanted > 1 and steps // self.choice[lane_axis].lanes < 2 * wanted:
                 wanted //= 2
             self.choice[lane_axis].split = wanted if steps is not None else 1
+
+    # -- unpacking -------------------------------------------------------------------------------------------
+    def schedule(self) -> Schedule:
+        """The loops, and a panel where that saves repeated work."""
+        loops = self.loops()
+        return self._unpacked_once(loops) or Schedule(tuple(loops))
+
+    def _unpacked_once(self, loops: list[Loop]) -> Schedule | None:
+        """With lanes along the sum of a product: a factor that is unpacked (quantised weights) becomes a
+        panel for all rows that read it. Nothing changes in what is added up in which order.
+        """
+        if not self.reduced or self.total.src[0].op is not ops.MUL or len(self.kernel.axes) != 2:
+            return None
+        if loops[-1].kind != LANES or loops[-1].axis not in self.reduced or self.kernel.sequential:
+            return None
+        for factor in self.total.src[0].src:
+            axes = set(toposort(factor))
+            columns = [axis for axis in self.kernel.axes if axis in axes]
+            rows = [axis for axis in self.kernel.axes if axis not in axes]
+            if products.operations(factor) > products.CHEAP and len(rows) == len(columns) == 1:
+                return self._with_panel(loops, factor, rows[0], columns[0])
+        return None
+
+    def _with_panel(self, loops: list[Loop], factor: Node, rows: Node, columns: Node) -> Schedule | None:
+        size, tile = static_size(columns), self.choice[columns].unroll
+        steps = [static_size(axis) for axis in self.reduced]
+        if size is None or None in steps or bounds(rows.src[0])[1] < WORTH_UNPACKING:
+            return None
+        wide = products.PANEL_BYTES // (prod(steps) * factor.dtype.itemsize) // tile * tile
+        wide = min(wide, LARGEST_TILES * tile, size // tile * tile)
+        if wide < 2 * tile:
+            return None
+        inside = [loop for loop in loops if loop.axis in self.reduced or loop.kind not in (GROUP, LOOP)]
+        shared = self.target.threads > 1 and self._work() >= PARALLEL_WORK
+        outer = [Loop(columns, wide, GROUP if shared else LOOP), Loop(rows, self.choice[rows].unroll, LOOP),
+                 Loop(columns, tile, LOOP)]
+        made = tuple(outer + inside)
+        axes = set(toposort(factor))
+        layout = tuple(number for number in range(1, len(made)) if made[number].axis in axes)
+        return Schedule(made, (Pack(factor, 1, layout),))
 
     # -- loops -----------------------------------------------------------------------------------------------
     def loops(self) -> list[Loop]:

@@ -48,6 +48,7 @@ IN_FLIGHT = 8                # sums that a processor adds to at a time
 
 # What things cost in cycles, where one multiplication and addition of whole vectors costs 1
 COPY, CONVERT, GATHER, STORE, SCATTER = 2.0, 4.0, 1.5, 1.0, 2.0      # GATHER and SCATTER: a lane
+CHEAP = 2                    # operations on a factor, such as a cast, that may be repeated
 WORST = 1.6                  # average cost of a step above which the schedule is not worth it
 
 
@@ -122,6 +123,12 @@ def _loads(value: Node) -> list[Node]:
     return [node for node in toposort(value) if node.op is ops.LOAD and node.dtype is not dtypes.index]
 
 
+def operations(value: Node) -> int:
+    """How many operations, casts included, an element of a value takes."""
+    return sum(node.op.level == ops.SHARED and node.dtype is not dtypes.index and node.op is not ops.CONST
+               for node in toposort(value))
+
+
 def _way(value: Node, axis: Node, lanes: int) -> str:
     """How the loads of a value move along an axis, the worst of them."""
     found = {along(load.src[1], axis, lanes) for load in _loads(value)}
@@ -148,12 +155,16 @@ def _tiles(kernel: Kernel, product: Product, target: Target) -> Iterator[tuple[f
     rows = _most(product.rows)
     dtype = accumulation(kernel).dtype
     lanes = target.lanes // max(dtype.itemsize, 4)
+    if operations(product.left) > CHEAP:                    # they would be repeated in each tile
+        return
     waits = kernel.value is accumulation(kernel) and kernel.dtype is dtype
     for axis in product.columns:
         size = static_size(axis)
         if size is None or size < max(lanes // 2, 2):
             continue
         way = _way(product.right, axis, lanes)
+        if way == SCATTERED and operations(product.right) > CHEAP:
+            continue                                         # quantised weights lie along the sum
         plain = product.right.op is ops.LOAD and way == NEIGHBOURS
         copy = COPY if plain else CONVERT if way == NEIGHBOURS else GATHER * lanes
         straight = along(kernel.index, axis, lanes) == NEIGHBOURS

@@ -184,10 +184,10 @@ def _vop3_modifiers(instruction: Instruction) -> str:
         else:
             text += _array("op_sel", flags | (op_sel >> 3 & 1) << count, count + 1)
     byte = _chosen_byte(instruction, op_sel)
-    if byte and (instruction.family.name == "gfx12"):
+    if byte and instruction.family.name == "gfx12":
         text += f" byte_sel:{byte}"
-    elif byte:
-        text += f" op_sel:[0,0,{byte & 1},{byte >> 1}]"
+    elif op_sel and instruction.name.startswith("v_cvt_sr_"):
+        text += _array("op_sel", op_sel, 4)
     if instruction.get("clamp"):
         text += " clamp"
     return text + ("", " mul:2", " mul:4", " div:2")[instruction.get("omod")]

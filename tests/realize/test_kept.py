@@ -87,7 +87,7 @@ def training() -> np.ndarray:
 @pytest.mark.parametrize("compute", [attention, symbolic, written_in_place, training],
                          ids=lambda one: one.__name__)
 def test_values_of_a_plan_from_the_disk(compute, tmp_path, monkeypatch):
-    with Context(CACHE=str(tmp_path)):
+    with Context(CACHE=str(tmp_path), NOOPT=0, BEAM=0, CHECK=0):
         assert not planned_again(monkeypatch, compute)
 
 
@@ -95,7 +95,7 @@ def test_values_of_a_plan_from_the_disk(compute, tmp_path, monkeypatch):
                          ids=lambda one: next(iter(one)))
 def test_settings_under_which_nothing_is_kept(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("tiny.schedule.search.ROUNDS", 0)
-    with Context(**{"CACHE": str(tmp_path)} | settings):
+    with Context(**{"CACHE": str(tmp_path), "NOOPT": 0, "BEAM": 0, "CHECK": 0} | settings):
         assert planned_again(monkeypatch, attention)
     assert not (tmp_path / kept.FOLDER).exists()
 
@@ -103,7 +103,7 @@ def test_settings_under_which_nothing_is_kept(settings, tmp_path, monkeypatch):
 def test_a_change_of_the_sources_plans_anew(tmp_path, monkeypatch):
     states = iter("abcdefgh")
     monkeypatch.setattr(kept, "_state_of_sources", lambda: next(states))
-    with Context(CACHE=str(tmp_path)):
+    with Context(CACHE=str(tmp_path), NOOPT=0, BEAM=0, CHECK=0):
         assert planned_again(monkeypatch, attention)
 
 
@@ -115,7 +115,7 @@ def test_the_state_of_the_sources_is_that_of_every_file(monkeypatch):
 
 
 def test_an_entry_that_cannot_be_read_is_made_again(tmp_path, monkeypatch):
-    with Context(CACHE=str(tmp_path)):
+    with Context(CACHE=str(tmp_path), NOOPT=0, BEAM=0, CHECK=0):
         forget(monkeypatch)
         first = attention()
         cache = kept._cache(str(tmp_path / kept.FOLDER))

@@ -38,6 +38,7 @@ class Target:
     @property
     def key(self) -> str:
         """Everything that may change a kernel, as text that is the same in every process."""
-        numbers = (self.lanes, self.threads, self.work_items, self.local_bytes, self.index_bits)
+        numbers = (self.lanes, self.threads, self.work_items, self.local_bytes, self.index_bits,
+                   *self.cache_bytes)
         return " ".join((self.name, self.arch, self.dialect, *map(str, numbers), self.compiler,
                          ",".join(sorted(self.features))))

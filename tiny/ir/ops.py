@@ -325,7 +325,8 @@ LOAD = op("LOAD", level=KERNEL, operands=None, dtype=first, shape=loaded,
               "scalar index and arg n: n elements from there on")
 STORE = op("STORE", level=KERNEL, operands=None, dtype=nothing, shape=stored,
            doc="pointer, index in elements, value, optional gate: no access where it is false; lanes go to "
-               "consecutive elements from a scalar index on")
+               "consecutive elements from a scalar index on. arg True: past the caches, where that can be "
+               "done")
 ACCUMULATE = op("ACCUMULATE", level=KERNEL, operands=None, dtype=first, shape=of_first,
                 doc="value, RANGEs it runs over; arg: ADD, MUL, MAX or MIN")
 

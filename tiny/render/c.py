@@ -21,6 +21,24 @@ _BINARY = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.FDIV: "/", ops.IDIV: "/
            ops.OR: "|", ops.XOR: "^", ops.SHL: "<<", ops.SHR: ">>"}
 _COMPARE = {ops.LT: "<", ops.EQ: "==", ops.NE: "!="}
 
+# what went past the caches must be in memory before anyone is told that the kernel is done
+STREAM = """\
+#ifndef STREAM
+#if __has_builtin(__builtin_nontemporal_store)
+#define STREAM(whole, anywhere, place, value) do { \\
+  if ((u64)(place) % sizeof(whole)) *(anywhere *)(place) = (value); \\
+  else __builtin_nontemporal_store((value), (whole *)(place)); } while (0)
+#else
+#define STREAM(whole, anywhere, place, value) (*(anywhere *)(place) = (value))
+#endif
+#if defined(__x86_64__)
+#define STREAMED() __builtin_ia32_sfence()
+#else
+#define STREAMED() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+#endif"""
+
+
 def element(dtype: DType) -> str:
     """C's name for an element in memory; bfloat16 and fp8 are held as the integer of their bits."""
     if dtype is dtypes.bool or dtype in dtypes.fp8s:
@@ -394,10 +412,20 @@ class CDialect:
             text = self.ref(value)
             if value.dtype is dtypes.bool:
                 text = f"({self.vector('u8', lanes)})({self.spread(value, value, 'i8')} & 1)"
+            if node.arg and value.dtype is not dtypes.bool:
+                self.stream(element(pointer.dtype), lanes, f"{self.ref(pointer)} + {self.ref(index)}", text)
+                return
             text = f"{self.neighbours(pointer, index, lanes)} = {text};"
         else:
             text = f"{self.ref(pointer)}[{self.ref(index)}] = {self.ref(value)};"
         self.line(f"if ({self.ref(gate[0])}) {text}" if gate else text)
+
+    def stream(self, kind: str, lanes: int, place: str, value: str) -> None:
+        """Store a vector past the caches, where the compiler can and the address is a multiple of its size.
+        """
+        self.helpers["stream"] = STREAM
+        whole, anywhere = self.vector(kind, lanes), self.vector(kind, lanes, True)
+        self.line(f"STREAM({whole}, {anywhere}, {place}, {value});")
 
     # -- the whole kernel ------------------------------------------------------------------------------------
     def function_head(
@@ -431,6 +459,8 @@ class CDialect:
         for node in instructions:
             if node.op is not ops.VARIABLE:
                 self.statement(node)
+        if "stream" in self.helpers:
+            self.line("STREAMED();")
         return "\n".join((*self.vectors.values(), *self.helpers.values(), head, *self.lines, "}", ""))
 
 

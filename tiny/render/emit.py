@@ -44,8 +44,10 @@ class Emitter:
         """All work-items of the group wait here for one another."""
         self.scopes.statement(ops.BARRIER, (), self.number())
 
-    def store(self, pointer: Node, index: Integer, value: Node, gate: Node | None = None) -> None:
+    def store(self, pointer: Node, index: Integer, value: Node, gate: Node | None = None,
+              streaming: bool = False) -> None:
         """Store a value at scalar or lane positions: at once where lanes are neighbours, else lane by lane.
+        streaming: whole vectors go past the caches.
         """
         lanes = lanes_in(index) or lanes_in(gate)
         if gate is not None and gate.op is ops.CONST:
@@ -59,7 +61,7 @@ class Emitter:
         if first is not None and lanes_in(gate) is None:
             if not value.shape:
                 value = Node(ops.BROADCAST, None, (value,), lanes.arg)
-            self._store(pointer, first, value, gate)
+            self._store(pointer, first, value, gate, streaming and gate is None)
             return
         value = self.scopes.place(value)
         count = None if first is None or not value.shape else lanes_that_exist(gate, lanes)
@@ -81,6 +83,7 @@ class Emitter:
             self._store(pointer, index + start, part, None)
             start += size
 
-    def _store(self, pointer: Node, index: Integer, value: Node, gate: Node | None) -> None:
+    def _store(self, pointer: Node, index: Integer, value: Node, gate: Node | None,
+               streaming: bool = False) -> None:
         gates = () if gate is None else (gate,)
-        self.scopes.statement(ops.STORE, (pointer, as_node(index), value, *gates))
+        self.scopes.statement(ops.STORE, (pointer, as_node(index), value, *gates), streaming or None)

@@ -428,7 +428,8 @@ class Lowering:
         return gates if self.gate is None else [*gates, self.gate(instance, {})]
 
     def store(self, instance: Instance, value: Node) -> None:
-        self.emit.store(self.destination, self.where(instance, {}), value, all_of(self._gates(instance)))
+        gate = all_of(self._gates(instance))
+        self.emit.store(self.destination, self.where(instance, {}), value, gate, self.schedule.streaming)
 
 
 def _not(condition: Node | bool) -> Node | bool:

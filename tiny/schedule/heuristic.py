@@ -183,7 +183,15 @@ class _Chooser:
     def schedule(self) -> Schedule:
         """The loops, and a panel where that saves repeated work."""
         loops = self.loops()
-        return self._unpacked_once(loops) or Schedule(tuple(loops))
+        return self._unpacked_once(loops) or Schedule(tuple(loops), streaming=self._streams())
+
+    def _streams(self) -> bool:
+        """Whether elementwise results are so many that none would still be in a cache when it is read."""
+        kernel, caches = self.kernel, self.target.cache_bytes
+        size = bounds(prod(axis.src[0] for axis in kernel.axes))[1] * kernel.dtype.itemsize
+        once = self.total is None and kernel.sequential is None and kernel.combine is None
+        read = any(load.src[0].arg == 0 for load in self.loads)
+        return bool(caches) and once and not read and size > caches[-1]
 
     def _unpacked_once(self, loops: list[Loop]) -> Schedule | None:
         """With lanes along the sum of a product: a factor that is unpacked (quantised weights) becomes a

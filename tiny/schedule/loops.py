@@ -73,11 +73,12 @@ class Pack:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """Loops from the outermost to the innermost, the operands that are packed on the way, and the instruction
-    that the MATRIX loops are.
+    that the MATRIX loops are. streaming: results that are whole vectors go to memory past the caches.
     """
     loops: tuple[Loop, ...]
     packs: tuple[Pack, ...] = ()
     matrix: Matrix | None = None
+    streaming: bool = False
 
 
 def accumulation(kernel: Kernel) -> Node | None:

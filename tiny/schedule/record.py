@@ -7,14 +7,15 @@ from tiny.schedule.loops import Loop, Pack, Schedule, ScheduleError, check, redu
 
 def to_data(kernel: Kernel, schedule: Schedule) -> dict:
     """{"loops": [[axis number, step, kind]], "packs": [[operand, depth, layout]], "matrix": name of an
-    instruction or None}, fit for JSON. operand: its number among the nodes of the value, in topological
-    order.
+    instruction or None, "streaming": bool}, fit for JSON. operand: its number among the nodes of the value,
+    in topological order.
     """
     axes = (*kernel.axes, *reduced_axes(kernel))
     nodes = toposort(kernel.value)
     return {"loops": [[axes.index(loop.axis), loop.step, loop.kind] for loop in schedule.loops],
             "packs": [[nodes.index(pack.operand), pack.depth, list(pack.layout)] for pack in schedule.packs],
-            "matrix": None if schedule.matrix is None else schedule.matrix.name}
+            "matrix": None if schedule.matrix is None else schedule.matrix.name,
+            "streaming": schedule.streaming}
 
 
 def from_data(kernel: Kernel, data: dict) -> Schedule:
@@ -26,7 +27,7 @@ def from_data(kernel: Kernel, data: dict) -> Schedule:
         packs = tuple(Pack(nodes[node], depth, tuple(layout)) for node, depth, layout in data["packs"])
         name = data.get("matrix")
         matrix = None if name is None else tensorcore.named(name)
-        schedule = Schedule(loops, packs, matrix)
+        schedule = Schedule(loops, packs, matrix, bool(data.get("streaming")))
         check(kernel, schedule)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ScheduleError(f"a recorded schedule that does not fit the kernel: {error}") from None

@@ -81,9 +81,10 @@ def neighbours(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[S
 
 def _changes(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[Schedule]:
     for loops in _loop_changes(kernel, list(schedule.loops), target):
-        yield Schedule(tuple(loops), tuple(_fitting_packs(schedule, loops)), schedule.matrix)
+        yield Schedule(tuple(loops), tuple(_fitting_packs(schedule, loops)), schedule.matrix,
+                       schedule.streaming)
     for packs in _pack_changes(kernel, schedule):
-        yield Schedule(schedule.loops, packs, schedule.matrix)
+        yield Schedule(schedule.loops, packs, schedule.matrix, schedule.streaming)
 
 
 def _loop_changes(kernel: Kernel, loops: list[Loop], target: Target) -> Iterator[list[Loop]]:

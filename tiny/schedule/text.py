@@ -120,7 +120,9 @@ def schedule_lines(schedule: Schedule) -> list[str]:
     for number, loop in enumerate(schedule.loops):
         lines += [_pack_line(pack, schedule.loops) for pack in schedule.packs if pack.depth == number]
         lines.append(_loop_line(loop))
-    return lines if schedule.matrix is None else [*lines, f"by     {schedule.matrix.name}"]
+    if schedule.matrix is not None:
+        lines.append(f"by     {schedule.matrix.name}")
+    return [*lines, "results past the caches"] if schedule.streaming else lines
 
 
 def _loop_line(loop: Loop) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.report import report
-from tiny import GlobalCounters, Tensor, TinyJit, nn
+from tiny import Device, GlobalCounters, Tensor, TinyJit, nn
+from tiny.frontend import jit
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.node import Node, const
@@ -131,3 +132,53 @@ def test_replay(benchmark, training):
         captured(x, y)
     benchmark(replay)
     report(f"replay of {kernels} kernels, each", 1e6 * benchmark.stats.stats.median / kernels, "us", 10)
+
+
+def test_what_a_small_captured_call_consists_of(benchmark):
+    """The sum of 16 floats, captured: what the interpreter and the doorbell cost by themselves, and the rest.
+
+    The interpreter's own cost is that of a call through three plain Python functions that make one object.
+    """
+    a, b = (Tensor(np.ones(16, np.float32)).realize() for _ in range(2))
+    captured = TinyJit(lambda x, y: (x + y).realize())
+    device = Device[Device.DEFAULT]
+    for _ in range(4):
+        captured(a, b)
+    arguments = jit._Arguments((a, b), {})
+    replay = next(iter(captured.captured.values()))
+
+    def call():
+        captured(a, b)
+        device.synchronize()
+
+    def submit():
+        replay.replay(arguments)
+        device.synchronize()
+    benchmark(call)
+    parts = {"plain Python calls": plain_calls,
+             "arguments: shapes, types, memory": lambda: jit._Arguments((a, b), {}),
+             "is the capture still valid": lambda: replay.is_valid(arguments) and replay.overlaps(arguments),
+             "memory, patches, doorbell, kernel, wait": submit}
+    report("a + b of 16 floats, captured and waited for", 1e6 * benchmark.stats.stats.median, "us")
+    for name, part in parts.items():
+        report(f"  {name}", 1e6 * least(part), "us")
+
+
+def plain_calls():
+    def inner(value):
+        return [value]
+
+    def outer(value):
+        return inner(value)
+    return outer(1.0)
+
+
+def least(function, count: int = 2000) -> float:
+    """Seconds of one call, the least mean of several batches."""
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        for _ in range(count):
+            function()
+        times.append((time.perf_counter() - start) / count)
+    return min(times)

@@ -30,34 +30,38 @@ MOST_CAPTURES = 64      # combinations of shapes and Python values one function 
 
 
 class _Arguments:
-    """The arguments of one call, flattened: tensors with their names,
-    variables, and everything else as a key.
+    """The arguments of one call, flattened: tensors, variables, and everything else as a key.
+
+    names: where each tensor stands, as `_walk` took it there: a number, a keyword, or a text.
     """
 
     def __init__(self, args: tuple, kwargs: dict):
-        self.tensors: list[tuple[str, Core]] = []
+        self.tensors: list[Core] = []
+        self.names: list[int | str] = []
         self.variables: dict[Node, int] = {}
         self._others: list = []
-        key = [self._walk(f"argument {number}", value) for number, value in enumerate(args)]
-        key += [(name, self._walk(f"argument {name}", value)) for name, value in sorted(kwargs.items())]
-        runtime.settle_all([tensor for _, tensor in self.tensors])
-        self.storages = [tensor.node.arg for _, tensor in self.tensors]
+        key = [self._walk(number, value) for number, value in enumerate(args)]
+        if kwargs:
+            key += [(name, self._walk(name, value)) for name, value in sorted(kwargs.items())]
+        runtime.settle_all(self.tensors)
+        self.storages = [tensor.node.arg for tensor in self.tensors]
         first: dict[int, int] = {}
         same = tuple(first.setdefault(id(one.buffer), number) for number, one in enumerate(self.storages))
         read_only = tuple(storage.buffer.readonly for storage in self.storages)
         settings = config.current()
         self.key = (tuple(key), same, read_only, settings.training, settings.noopt, settings.default_float)
 
-    def _walk(self, name: str, value):
+    def _walk(self, name: int | str, value):
         if isinstance(value, Core):
-            self.tensors.append((name, value))
+            self.tensors.append(value)
+            self.names.append(name)
             node = value.node
             shape = node.shape
             for size in shape:
                 if isinstance(size, Node):
                     self._bind(name, size)
                     shape = tuple(unbound(size) for size in node.shape)
-            return "tensor", node.dtype, shape, node.device or runtime.default_device()
+            return node.dtype, shape, node.device or runtime.default_device()
         if isinstance(value, Node):
             self._bind(name, value)
             return "size", unbound(value)
@@ -69,8 +73,8 @@ class _Arguments:
             hash(value)
         except TypeError:
             raise JitError(
-                f"{name} of type {type(value).__name__} can change without notice, so a replay could be "
-                "stale; pass tensors, numbers, strings, Variables, or lists and dicts of those"
+                f"argument {name} of type {type(value).__name__} can change without notice, so a replay "
+                "could be stale; pass tensors, numbers, strings, Variables, or lists and dicts of those"
             ) from None
         self._others.append(value)
         if isinstance(value, float):
@@ -83,12 +87,12 @@ class _Arguments:
         reached = (tensor.node for tensor in tensors_reached(function, self._others)) if own else ()
         return any(node.op is ops.BUFFER and id(node.arg.buffer) in own for node in reached)
 
-    def _bind(self, name: str, size) -> None:
+    def _bind(self, name: int | str, size) -> None:
         for variable, value in bindings(size).items():
             if self.variables.setdefault(variable, value) != value:
                 raise JitError(
-                    f"{name}: Variable {variable.arg[0]} is bound to {value}, elsewhere in this call to "
-                    f"{self.variables[variable]}"
+                    f"argument {name}: Variable {variable.arg[0]} is bound to {value}, elsewhere in this "
+                    f"call to {self.variables[variable]}"
                 )
 
 
@@ -192,10 +196,13 @@ class _Captured:
     def is_valid(self, arguments: _Arguments) -> bool:
         """Whether a replay gives what the function would, once what waits has been computed."""
         replay = self._replay
-        written = {id(arguments.storages[number].buffer) for number in replay.written_inputs}
-        since = self._checked if written <= self._last_written else 0
-        self._last_written = written
-        self._checked = runtime.settle_waiting(replay.fixed_written | written, replay.fixed, since)
+        written, since = replay.fixed_written, self._checked
+        if replay.written_inputs:
+            own = {id(arguments.storages[number].buffer) for number in replay.written_inputs}
+            if not own <= self._last_written:
+                since = 0
+            self._last_written, written = own, written | own
+        self._checked = runtime.settle_waiting(written, replay.fixed, since)
         return self._closure.unchanged()
 
     def overlaps(self, arguments: _Arguments) -> bool:
@@ -204,7 +211,7 @@ class _Captured:
         if any(id(storage.buffer) in replay.fixed_written for storage in arguments.storages):
             return True
         for number in (*replay.written_inputs, *(number for number, _ in self._written)):
-            tensor = arguments.tensors[number][1]
+            tensor = arguments.tensors[number]
             if _root(tensor) is not None or id(arguments.storages[number].buffer) in replay.fixed:
                 return True
             if runtime.is_shared(tensor):
@@ -218,16 +225,16 @@ class _Captured:
             old = arguments.storages[number]
             old.lost = True
             new = Storage(old.device, old.dtype, old.shape, old.buffer)
-            arguments.tensors[number][1].settle(buffer_node(new))
+            arguments.tensors[number].settle(buffer_node(new))
         nodes: dict[int, Node] = {}
         for number, new in self._written:
-            arguments.tensors[number][1].settle(self._node(new, arguments, fresh, nodes))
+            arguments.tensors[number].settle(self._node(new, arguments, fresh, nodes))
         return self._rebuild(self._result, arguments, fresh, nodes)
 
     @staticmethod
     def _node(result: _Result, arguments: _Arguments, fresh: list, nodes: dict[int, Node]) -> Node:
         if result.kind == "argument":
-            return arguments.tensors[result.number][1].node
+            return arguments.tensors[result.number].node
         if result.kind == "fixed":
             return result.node
         if result.number not in nodes:
@@ -272,10 +279,11 @@ def _bound_anew(size, values: dict[Node, int]):
 def _capture(fxn: Callable, args: tuple, kwargs: dict, arguments: _Arguments) -> tuple[_Captured, object]:
     """Call the function while recording; the captured function and this call's result."""
     runtime.settle_pending()  # what is pending from outside is no part of the function
-    own = [tensor for _, tensor in arguments.tensors]
+    own = arguments.tensors
     own_ids = {id(tensor) for tensor in own}
     with recording(arguments.storages) as capture:
-        capture.viewed = {id(_root(tensor)): name for name, tensor in arguments.tensors}
+        pairs = zip(arguments.names, own, strict=True)
+        capture.viewed = {id(_root(tensor)): f"argument {name}" for name, tensor in pairs}
         capture.viewed.pop(id(None), None)
         result = fxn(*args, **kwargs)
         runtime.settle_pending(_tensors_in(result))

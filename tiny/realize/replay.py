@@ -46,8 +46,8 @@ class Replay:
         self._slots: dict[int, int] = {}  # id of a buffer -> slot
         for storage in (*capture.refilled, *fresh, *capture.inputs):
             self._slots.setdefault(id(storage.buffer), len(self._slots))
-        self._patched = [[self._slots[id(storage.buffer)] for storage in storages]
-                         for storages in (capture.refilled, fresh, capture.inputs)]
+        self._patched = [self._slots[id(storage.buffer)]
+                         for storage in (*capture.refilled, *fresh, *capture.inputs)]
         counts = [count for run in runs for count in run.prepared.group_counts]
         self._count_groups = compile_function(counts, self.variables)
         self._sort_buffers(runs, capture.inputs)
@@ -109,11 +109,12 @@ class Replay:
             return made
         keys = [allocate(self.device, nbytes).initialize(refill()) for refill, nbytes in self._refills]
         slots = [0] * len(self._slots)
-        for numbers, buffers in zip(self._patched, (keys, made, inputs), strict=True):
-            for number, buffer in zip(numbers, buffers, strict=True):
-                slots[number] = buffer.address
-        variables = [values.get(node, self._captured_values[node]) for node in self.variables]
-        slots += [*variables, *self._count_groups(*variables)]
+        for number, buffer in zip(self._patched, (*keys, *made, *inputs), strict=True):
+            slots[number] = buffer.address
+        variables = ()
+        if self.variables:
+            variables = [values.get(node, self._captured_values[node]) for node in self.variables]
+            slots += [*variables, *self._count_groups(*variables)]
         GlobalCounters.kernel_count += len(self._commands)
         settings = config.current()
         if settings.jit == 2 or settings.debug >= 2:

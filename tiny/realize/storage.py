@@ -96,12 +96,24 @@ def holders(since: int = 0, before: float = math.inf) -> Iterator:
     """All that were registered after serial `since` for the last time,
     the newest first, and born before `before`.
     """
-    for reference in reversed(list(_holders.values())):
-        if reference.serial <= since:
-            break
+    for reference in _registered_since(since):
         holder = reference()
         if holder is not None and reference.born < before:
             yield holder
+
+
+def _registered_since(since: int) -> list[_Reference]:
+    """The newest first. Most look for the few that are new, so not all are copied first."""
+    found = []
+    try:
+        for reference in reversed(_holders.values()):
+            if reference.serial <= since:
+                break
+            found.append(reference)
+    except RuntimeError:                                    # one came or went meanwhile
+        every = reversed(list(_holders.values()))
+        found = list(itertools.takewhile(lambda reference: reference.serial > since, every))
+    return found
 
 
 def waiting(since: int = 0) -> list[tuple[object, Node]]:

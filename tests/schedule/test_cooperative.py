@@ -138,6 +138,32 @@ def test_infinities_do_not_meet_the_zeros_past_an_end(devices):
     compare([root], choose, device=devices["gfx1100"])
 
 
+@pytest.mark.parametrize("arch", cards.NAMES)
+def test_a_wave_with_many_tiles_stores_its_elements_apart(devices, arch):
+    """More elements of one item, none beside another in memory, than are stored one by one elsewhere."""
+    matrix = tensorcore.instructions(devices[arch].target)[0]
+    rows = (64 // matrix.c.elements + 1) * matrix.m
+
+    def choose(kernel):
+        m, n = kernel.axes
+        k, = reduced_axes(kernel)
+        return kernel, Schedule((Loop(m, rows, GROUP), Loop(n, matrix.n, GROUP), Loop(k, matrix.k, LOOP),
+                                 Loop(m, matrix.m, UNROLL),
+                                 Loop(m, 1, MATRIX), Loop(n, 1, MATRIX), Loop(k, 1, MATRIX)), (), matrix)
+    root = cards.product(rows, matrix.n, matrix.k, matrix.factors[0])
+    compare([root], choose, device=devices[arch])
+
+
+def test_items_that_store_many_lanes_apart_do_not_meet(devices):
+    """Each work-item has a tile of 128 rows of one column, in lanes."""
+    def choose(kernel):
+        m, n = kernel.axes
+        k, = reduced_axes(kernel)
+        return kernel, Schedule((Loop(m, 128, GROUP), Loop(n, 16, GROUP), Loop(n, 1, THREAD),
+                                 Loop(k, 1, LOOP), Loop(m, 16, UNROLL), Loop(m, 1, LANES)))
+    compare([cards.product(128, 48, 5, dtypes.float32)], choose, device=devices["gfx1100"])
+
+
 # -- sums that items share -----------------------------------------------------------------------------------
 SHARED = [(dtypes.float32, ops.ADD), (dtypes.int32, ops.MAX), (dtypes.uint8, ops.MIN),
           (dtypes.float16, ops.MAX), (dtypes.float64, ops.ADD), (dtypes.bool, ops.ADD)]

@@ -1,20 +1,24 @@
-"""Sums whose lanes are stored in places apart: through local memory, in a loop, which is short code."""
+"""Sums whose lanes are stored in places apart: through local memory, in a loop, which is short code.
+
+Only where a group is one thread: elsewhere local memory belongs to all work-items of the group.
+"""
 from dataclasses import replace
 
 from tiny.ir import ops
 from tiny.ir.integer import as_node, substitute
 from tiny.ir.node import Node
 from tiny.render.instances import Instance, Point, all_of, lanes_in, lanes_that_exist, load, neighbours
-from tiny.schedule.loops import LANES
+from tiny.schedule.loops import LANES, has_items
 
 WRITTEN_OUT = 64             # lanes of a tile that are stored one by one
 
 
 def apart(lowering, points: list[Point], width: int) -> list[int]:
     """For each point, how many lanes it has where those are stored in places apart; 0 where a vector is
-    stored at once, where how many there are is not certain, and everywhere if they are few.
+    stored at once, where how many there are is not certain, and everywhere if they are few, or if a group
+    has several work-items.
     """
-    if not width:
+    if not width or has_items(lowering.schedule):
         return [0] * len(points)
     lanes = Node(ops.LANES, None, (), width)
     counts = []

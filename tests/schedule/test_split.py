@@ -7,6 +7,9 @@ from tests.schedule.running import compare, leaf, planned, run_plan
 from tests.schedule.test_products import chosen, machine
 from tiny import Tensor, Variable
 from tiny.ir.dtype import dtypes
+from tiny.schedule import heuristic
+from tiny.schedule.axes import merge_axes
+from tiny.schedule.loops import GROUP, UNROLL
 from tiny.schedule.split import LONG
 
 SIZE = 1 << 19
@@ -34,6 +37,18 @@ def test_a_long_sum_becomes_two_kernels():
     assert not second.kernel.axes
     first, second = plan_of(held(LONG).half().sum()).steps
     assert first.kernel.dtype is dtypes.float32 and second.kernel.dtype is dtypes.float16, "rounded once"
+
+
+@pytest.mark.parametrize("shape", [(64, 4096), (300, 1111), (65, 5000)])
+def test_rows_are_added_up_as_they_lie_in_memory(shape):
+    """A few at a time, remainders of rows and columns included."""
+    root = (numbers(*shape) * 2).sum(0).node
+    plan, leaves = planned(root)
+    results = [run_plan(plan, leaves, [root], chosen(machine(threads)))[0] for threads in (1, 2, 7)]
+    assert all(result.tobytes() == results[0].tobytes() for result in results)
+    compare([root], chosen(machine()))
+    schedule = heuristic.choose(merge_axes(plan.steps[0].kernel), machine())
+    assert [loop.step for loop in schedule.loops if loop.kind in (GROUP, UNROLL)] == [1024, 1]
 
 
 def test_what_stays_one_kernel():

@@ -30,6 +30,9 @@ LONGEST_SUM = 4096           # steps of one float accumulator before its sum is 
 GROUPS_PER_THREAD = 4
 WORTH_UNPACKING = 8          # rows that a panel of unpacked weights serves at least
 LARGEST_TILES = 16           # columns of tiles in such a panel
+STRIP = 1024                 # columns whose sums wait in the first cache while rows are added
+ROWS_AT_A_TIME = 16
+WORTH_ROWS = 1 << 18         # elements from which a matrix is summed row by row
 LARGEST_BLOCK = 4            # vectors of a block of quantised weights that are unrolled
 
 
@@ -182,8 +185,35 @@ class _Chooser:
     # -- unpacking -------------------------------------------------------------------------------------------
     def schedule(self) -> Schedule:
         """The loops, and a panel where that saves repeated work."""
+        rows = self._row_by_row()
+        if rows is not None:
+            return rows
         loops = self.loops()
         return self._unpacked_once(loops) or Schedule(tuple(loops), streaming=self._streams())
+
+    def _row_by_row(self) -> Schedule | None:
+        """For sums over the rows of a wide matrix: a few rows at a time, as they lie in memory, added to sums
+        that wait in the destination, in the first cache. Columns would be read in short pieces, each from
+        another page.
+        """
+        kernel, total = self.kernel, self.total
+        if kernel.value is not total or total.arg is not ops.ADD or kernel.dtype is not total.dtype:
+            return None
+        if len(kernel.axes) != 1 or len(self.reduced) != 1 or kernel.gate is not None:
+            return None
+        (columns,), (rows,) = kernel.axes, self.reduced
+        width, height = static_size(columns), static_size(rows)
+        if width is None or height is None or width < STRIP or width * height < WORTH_ROWS:
+            return None
+        if not 4 * ROWS_AT_A_TIME <= height <= LONGEST_SUM * ROWS_AT_A_TIME:
+            return None
+        ways = {(along(load.src[1], columns, self.width), along(load.src[1], rows, 2)) for load in self.loads}
+        if ways != {(NEIGHBOURS, SCATTERED)} or any(load.src[2:] for load in self.loads):
+            return None
+        shared = self.target.threads > 1 and self._work() >= PARALLEL_WORK
+        return Schedule((Loop(columns, STRIP, GROUP if shared else LOOP), Loop(rows, ROWS_AT_A_TIME, LOOP),
+                         Loop(columns, self.width, LOOP), Loop(rows, ROWS_AT_A_TIME, LOOP),
+                         Loop(rows, 1, UNROLL), Loop(columns, 1, LANES)))
 
     def _streams(self) -> bool:
         """Whether elementwise results are so many that none would still be in a cache when it is read."""

@@ -17,6 +17,7 @@ from tiny.schedule.loops import (
     LANES,
     LARGEST_LOCAL,
     LOOP,
+    MATRIX,
     SPLIT,
     THREAD,
     UNROLL,
@@ -404,7 +405,7 @@ def mutated(draw, of=None):
             loops[place], loops[other] = loops[other], loops[place]
         elif change == 1:
             kind = draw(st.sampled_from((LOOP, UNROLL, SPLIT, LANES, BLOCK, GROUP) if of is None else
-                                        (LOOP, UNROLL, SPLIT, LANES, BLOCK, GROUP, THREAD)))
+                                        (LOOP, UNROLL, SPLIT, LANES, BLOCK, GROUP, THREAD, MATRIX)))
             loops[place] = Loop(loop.axis, loop.step, kind)
         elif change == 2:
             loops[place] = Loop(loop.axis, draw(st.sampled_from((0, 1, 2, 3, 4, 8))), loop.kind)

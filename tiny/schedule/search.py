@@ -23,6 +23,8 @@ from tiny.schedule.loops import (
     ScheduleError,
     check,
     group_items,
+    has_items,
+    local_size,
     packed_loops,
     reduced_axes,
     static_size,
@@ -75,8 +77,14 @@ def neighbours(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[S
             check(kernel, changed)
         except ScheduleError:
             continue
-        if _written_out(changed) <= LARGEST_TILE and group_items(changed) <= target.work_items:
+        if _written_out(changed) <= LARGEST_TILE and _fits(kernel, changed, target):
             yield changed
+
+
+def _fits(kernel: Kernel, schedule: Schedule, target: Target) -> bool:
+    """Whether the target has the work-items and the memory for a group."""
+    local = not has_items(schedule) or local_size(kernel, schedule) <= target.local_bytes
+    return local and group_items(schedule) <= target.work_items
 
 
 def _changes(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[Schedule]:
@@ -219,14 +227,15 @@ def _with_lanes(loops: list[Loop], axis: Node, target: Target) -> Iterator[list[
 def _pack_changes(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Pack, ...]]:
     """One operand packed, packed elsewhere, or read in place again."""
     loads = [node for node in toposort(kernel.value) if node.op is ops.LOAD and node.src[0].arg != 0]
+    packed = [pack.operand for pack in schedule.packs]
     controls = [n for n, loop in enumerate(schedule.loops) if loop.kind in (LOOP, BLOCK)]
-    for load in loads:
-        others = tuple(pack for pack in schedule.packs if pack.operand is not load)
+    for operand in dict.fromkeys((*packed, *loads)):
+        others = tuple(pack for pack in schedule.packs if operand not in toposort(pack.operand))
         if len(others) < len(schedule.packs):
             yield others
-        axes = {node for node in toposort(load) if node.op is ops.RANGE}
+        axes = {node for node in toposort(operand) if node.op is ops.RANGE}
         for depth in controls:
-            yield (*others, Pack(load, depth, tuple(packed_loops(schedule.loops, depth, axes))))
+            yield (*others, Pack(operand, depth, tuple(packed_loops(schedule.loops, depth, axes))))
 
 
 def _fitting_packs(schedule: Schedule, loops: list[Loop]) -> Iterable[Pack]:

@@ -10,15 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.realize.common import buffer
 from tiny import Tensor, TinyJit, dtypes
 from tiny.hcq import device as devices
 from tiny.hcq.errors import DeviceError
 from tiny.realize import GlobalCounters, execute
-
-
-def buffer(values, dtype=np.float32) -> Tensor:
-    """A tensor in memory."""
-    return Tensor(np.array(values, dtype=dtype)).realize()
 
 
 # -- lazy readers and writes ---------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def object_code(file: str, text: str | bytes, options: argparse.Namespace) -> by
     if isinstance(text, bytes) and text.startswith(ELF):
         return text
     text = text.decode() if isinstance(text, bytes) else text
-    return assemble.compiled(Source(Path(file).stem or "kernel", text), options.mcpu or DEFAULT_PROCESSOR,
+    return assemble.compiled(Source(Path(file).name or "kernel", text), options.mcpu or DEFAULT_PROCESSOR,
                              options.lds, options.scratch, 8 * len(options.arguments))
 
 

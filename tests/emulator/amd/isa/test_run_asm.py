@@ -139,3 +139,11 @@ def test_checked_mode_knows_barriers_and_undefined_bits(tmp_path, capsys):
     assert main(["run-asm", str(path), "--size", "64"]) == 0
     assert main(["run-asm", str(path), "--size", "64", "--checked"]) == 2
     assert "a barrier that 1 of 2 waves never reach" in capsys.readouterr().err
+
+
+def test_an_error_of_the_assembler_names_the_file_and_its_own_line(tmp_path, capsys):
+    path = tmp_path / "bad.s"
+    path.write_text("  s_nop 0\n  v_nonsense v1\n")
+    assert main(["run-asm", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("run-asm: bad.s: ") and "\nbad.s:2\n" in told and ">    2 |   v_nonsense" in told

@@ -9,17 +9,17 @@ from tiny.emulator.amd.isa import code_object
 from tiny.toolchain import Cache, Source, compile_objects, find_compiler
 
 CODE_ADDRESS = 0x7F00_0000_0000
-HEADER = """\
+BEFORE = """\
 .text
-.globl {name}
+.globl kernel
 .p2align 8
-.type {name},@function
-{name}:
-{body}
+.type kernel,@function
+kernel:"""
+BEHIND = """
 s_endpgm
 .rodata
 .p2align 6
-.amdhsa_kernel {name}
+.amdhsa_kernel kernel
 .amdhsa_user_sgpr_kernarg_segment_ptr 1
 .amdhsa_kernarg_size {arguments}
 .amdhsa_next_free_vgpr 128
@@ -37,17 +37,15 @@ def compiled(source: Source, processor: str, lds: int = 0, scratch: int = 0, arg
     """The code object of an assembly text. lds: bytes of a workgroup; scratch: of a lane; arguments: of the
     kernarg segment. CompileError with the assembler's message for text it refuses.
     """
-    text = source.text
-    if ".amdhsa_kernel" not in text:
+    if ".amdhsa_kernel" not in source.text:
         more = ACCUMULATORS if processor == "gfx942" else ""
-        text = HEADER.format(
-            name="kernel", body=text, lds=lds, scratch=scratch, arguments=arguments, more=more
-        )
+        behind = BEHIND.format(lds=lds, scratch=scratch, arguments=arguments, more=more)
+        source = Source(source.name, source.text + behind, preamble=BEFORE)  # errors count its own lines
     folder = config.current().cache_folder
     cache = Cache(folder) if folder else None
     flags = ["-x", "assembler-with-cpp", "--target=amdgcn-amd-amdhsa", f"-mcpu={processor}"]
     compiler = find_compiler(config.current().cc, cache)
-    return compile_objects([Source(source.name, text)], compiler, flags, cache)[0]
+    return compile_objects([source], compiler, flags, cache)[0]
 
 
 def assemble(text: str, processor: str, lds: int = 0, scratch: int = 0) -> code_object.Image:

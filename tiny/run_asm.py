@@ -35,8 +35,7 @@ ERRORS = (OSError, ToolchainError, ObjectError, ValueError, EmulationError, Memo
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m tiny run-asm", description=__doc__,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = argparse.ArgumentParser(prog="python -m tiny run-asm", description=__doc__)
     made.add_argument("file", help="assembly in LLVM's syntax, or a code object; - is standard input")
     bench.add_options(made)
     made.add_argument("--translate", action="store_true", help="run translated to C; registers are not shown")
@@ -57,7 +56,7 @@ def main(arguments: list[str]) -> int:
         else:
             _emulated(data, options)
     except ERRORS as error:
-        print(f"run-asm: {error}", file=sys.stderr)
+        print(f"run-asm: {bench.told(error)}", file=sys.stderr)
         return 2
     for number, each in enumerate(each for each in options.arguments if not each.by_value):
         print(f"buffer {number}")

@@ -61,7 +61,7 @@ def argument(text: str) -> Argument:
         return Argument(np.arange(-(-size // 4), dtype=np.uint32).view(np.uint8), "")
     except (ValueError, OSError) as error:
         raise argparse.ArgumentTypeError(
-            f"argument {text!r}: {error}; write 64 (bytes), f32:1,2,0..7, u8:255*16, @FILE, f16@FILE, "
+            f"argument {text!r}: {told(error)}; write 64 (bytes), f32:1,2,0..7, u8:255*16, @FILE, f16@FILE, "
             "=5 or =f32:1.5 (a value)"
         ) from None
 
@@ -84,12 +84,21 @@ def numbers(text: str) -> tuple[int, int, int]:
     return tuple(found + [1] * (3 - len(found)))
 
 
+def told(error: Exception) -> str:
+    """One line for what went wrong; of a file its name, and what the system says of it."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
 def whole(text: str) -> int:
     return int(text, 0)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What says which kernel is run, and on what."""
+    """What says which kernel is run, and on what. The forms of --arg stand behind the options, as a table."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"arguments:\n    {argument.__doc__.partition(chr(10) * 2)[2].strip()}"
     parser.add_argument("--mcpu", choices=[name for name, _ in MACHINES.values()],
                         help="the processor that assembly is for, by default gfx1100 or the card's own")
     parser.add_argument("--kernel", help="which kernel of the file; the first one by default")
@@ -97,8 +106,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=numbers, default=(32, 1, 1),
                         help="work items of a workgroup: x[,y[,z]]")
     parser.add_argument("--arg", "--buffer", dest="arguments", type=argument, action="append", default=[],
-                        metavar="ARG", help="an argument; repeat for more. " + " ".join(
-                            argument.__doc__.partition("\n\n")[2].split()))
+                        metavar="ARG", help="an argument; repeat for more, see below")
     parser.add_argument("--lds", type=whole, default=0, help="bytes of local memory, for bare assembly")
     parser.add_argument("--scratch", type=whole, default=0,
                         help="bytes of scratch for a lane, for bare assembly")

@@ -107,15 +107,14 @@ class KernelBreak:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m tiny debug", description=__doc__,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = argparse.ArgumentParser(prog="python -m tiny debug", description=__doc__)
     made.add_argument("file", help="assembly, a code object, or a Python program (.py)")
     bench.add_options(made)
     made.add_argument("--commands", metavar="FILE", help="commands, one a line; by default from the terminal")
     made.add_argument("--checked", action="store_true",
                       help="look for what a card would not report, as CHECK=1 does, and for every read of "
                       "what was never written")
-    made.epilog = "What stands behind -- are the arguments of the Python program."
+    made.epilog += "\n\nWhat stands behind -- are the arguments of the Python program."
     return made
 
 
@@ -132,7 +131,7 @@ def main(arguments: list[str]) -> int:
         checked = options.checked or config.current().check > 0
         run = Stepping(loaded.dispatch(options.checked), loaded.labels(), checked)
     except (OSError, ToolchainError, ObjectError, ValueError, EmulationError) as error:
-        print(f"debug: {error}", file=sys.stderr)
+        print(f"debug: {bench.told(error)}", file=sys.stderr)
         return 2
     console.attend(Debugger(run, loaded.addresses))
     return int(console.failed)

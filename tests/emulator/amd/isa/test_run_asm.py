@@ -147,3 +147,18 @@ def test_an_error_of_the_assembler_names_the_file_and_its_own_line(tmp_path, cap
     assert main(["run-asm", str(path)]) == 2
     told = capsys.readouterr().err
     assert told.startswith("run-asm: bad.s: ") and "\nbad.s:2\n" in told and ">    2 |   v_nonsense" in told
+
+
+@pytest.mark.parametrize("command", ["run-asm", "debug"])
+def test_a_file_that_is_not_there_is_named(command, tmp_path, capsys):
+    path = str(tmp_path / "nothing.s")
+    assert main([command, path]) == 2
+    assert capsys.readouterr().err == f"{command}: {path}: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["run-asm", "debug"])
+def test_help_shows_the_forms_of_an_argument_one_below_the_other(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["=5", "=f32:1.5", "a", "value,", "not", "a", "buffer"] in lines

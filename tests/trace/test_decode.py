@@ -88,7 +88,7 @@ def test_a_file_holds_bytes_or_with_hex_digits(capsys, tmp_path):
     assert "No such file" in capsys.readouterr().err
     (tmp_path / "fence.txt").write_text("0x1ffffffff")
     assert decode.main(["--kind", "pm4", "--hex", str(tmp_path / "fence.txt")]) == 2
-    assert "int too big" in capsys.readouterr().err
+    assert "fence.txt: '0x1ffffffff' is no dword, which has at most 8 digits" in capsys.readouterr().err
 
 
 def test_generations_differ():
@@ -139,3 +139,11 @@ def test_ring_entries_and_qmds():
 def test_other_kinds(capsys, monkeypatch, kind, data):
     status, out = run(capsys, data, "--kind", kind, monkeypatch=monkeypatch)
     assert status == 0 and len(out.splitlines()) == 2
+
+
+def test_text_that_is_not_hexadecimal_and_a_file_that_is_not_there_are_named(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.stdin", io.StringIO("0x12 hello"))
+    assert decode.main(["--kind", "pm4"]) == 2
+    assert capsys.readouterr().err.startswith("tiny decode: standard input: 'hello' is not hexadecimal")
+    assert decode.main(["--kind", "pm4", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == f"tiny decode: {tmp_path / 'none'}: No such file or directory\n"

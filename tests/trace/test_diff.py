@@ -1,4 +1,7 @@
 """`tiny trace diff`: two runs are the same but for numbers that no run chooses, or it says where they differ."""
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,3 +161,29 @@ def test_long_runs_are_aligned_in_time_that_grows_with_them():
     different = [each for each in diff._aligned(first, second) if not each[4]]
     assert sum(end - start for start, end, *_ in different) < 4000
     assert count[0] < 60 * len(first)
+
+
+def test_a_filter_that_nothing_passes_is_told(tmp_path, capsys):
+    path = tmp_path / "a"
+    path.write_text(HEADER + RUN)
+    with pytest.raises(SystemExit):
+        command.main(["show", "--kind", "ioctl,packets", str(path)])
+    assert "no record is of kind 'packets'; there are open, close, ioctl" in capsys.readouterr().err
+    for names in ([], ["--names"]):
+        assert command.main(["show", "--device", "AMD:1", str(path), *names]) == 0
+        assert capsys.readouterr().err.startswith(f"tiny trace: {path}: no record is as --kind, --device")
+    assert command.main(["show", "--kind", "packet", str(path)]) == 0
+    told = capsys.readouterr()
+    assert told.out.count("packet AMD") == 2 and told.err == ""
+
+
+def test_kinds_are_those_of_the_manual():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "trace.md").read_text()
+    rows = [line for line in page.partition("| record |")[2].splitlines() if line.startswith("| `")]
+    listed = {kind for row in rows for kind in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert listed == set(command.KINDS)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
+    assert command.main(["show", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == f"tiny trace: {tmp_path / 'none'}: No such file or directory\n"

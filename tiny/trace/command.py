@@ -15,6 +15,8 @@ from tiny.trace.diff import unified
 from tiny.trace.names import Reader, Record, numbered
 from tiny.trace.record import FORMAT
 
+KINDS = ("open", "close", "ioctl", "mmap", "munmap", "protect", "device", "program", "packet", "doorbell",
+         "failed")                                          # the first words of records
 OF_QUEUES = ("packet", "doorbell", "failed")                # kinds whose second and third word name the queue
 OF_DEVICES = (*OF_QUEUES, "program", "device")
 COLOURS = {"-": "31", "+": "32", "@": "36"}                 # ECMA-48, SGR: red, green, cyan
@@ -36,6 +38,15 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
                                  "TRACE=FILE")
             if line.endswith("\n"):
                 yield number, line[:-1]
+
+
+def kinds_named(text: str) -> list[str]:
+    """ "ioctl,packet" -> ["ioctl", "packet"]; ArgumentTypeError for what no record is."""
+    kinds = text.split(",")
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no record is of kind {unknown[0]!r}; there are {', '.join(KINDS)}")
+    return kinds
 
 
 def wanted(text: str, options: argparse.Namespace) -> bool:
@@ -65,10 +76,22 @@ def show(options: argparse.Namespace) -> int:
         names = numbered(records)
         for record in records:
             print(record.text(names))
-        return 0
+        return _shown(len(records), options)
+    count = 0
     for _, text in lines_of(options.file):
-        if text[:1] == "#" or wanted(text, options):
+        if text[:1] == "#":
             print(text)
+        elif wanted(text, options):
+            print(text)
+            count += 1
+    return _shown(count, options)
+
+
+def _shown(count: int, options: argparse.Namespace) -> int:
+    """0, having said so if no record passed the filters."""
+    if not count:
+        print(f"tiny trace: {options.file}: no record is as --kind, --device, --queue and --without ask",
+              file=sys.stderr)
     return 0
 
 
@@ -108,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         one.set_defaults(function=function)
         for file in files:
             one.add_argument(file)
-        one.add_argument("--kind", type=lambda kinds: kinds.split(","), default=(),
+        one.add_argument("--kind", type=kinds_named, default=(),
                          help="only such records: ioctl,packet")
         one.add_argument("--device", help="only records of a device: AMD:1")
         one.add_argument("--queue", help="only packets and doorbells of a queue: compute, copy")
@@ -136,6 +159,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:                                 # as `| head` leaves it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"tiny trace: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except ValueError as error:
         print(f"tiny trace: {error}", file=sys.stderr)
         return 2

@@ -45,8 +45,18 @@ def read(source: str, as_hex: bool) -> bytes:
     if source != "-" and not as_hex:
         return Path(source).read_bytes()
     words = (sys.stdin.read() if source == "-" else Path(source).read_text()).replace(",", " ").split()
-    return b"".join(int(word, 16).to_bytes(4, "little") if word.startswith("0x") else bytes.fromhex(word)
-                    for word in words)
+    return b"".join(map(_bytes, words))
+
+
+def _bytes(word: str) -> bytes:
+    """What a word of hexadecimal text stands for; ValueError."""
+    try:
+        return int(word, 16).to_bytes(4, "little") if word.startswith("0x") else bytes.fromhex(word)
+    except OverflowError:
+        raise ValueError(f"{word[:40]!r} is no dword, which has at most 8 digits behind 0x") from None
+    except ValueError:
+        raise ValueError(f"{word[:40]!r} is not hexadecimal; write bytes as digits, 007602c0, or dwords, "
+                         "0xc0027600") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,8 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         data = read(options.file, options.hex)
-    except (OSError, ValueError, OverflowError) as error:
-        print(f"tiny decode: {options.file}: {error}", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        where = "standard input" if options.file == "-" else options.file
+        print(f"tiny decode: {where}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 2
     decoder, by_generation = KINDS[options.kind]
     lost = False

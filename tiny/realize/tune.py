@@ -163,7 +163,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _list(folder: str) -> int:
-    for entry in sorted(_entries(folder).values(), key=lambda entry: -entry["before_s"]):
+    entries = _entries(folder)
+    if not entries:
+        print(f"tiny tune: {folder} holds no schedules; BEAM=4 python PROGRAM finds some", file=sys.stderr)
+    for entry in sorted(entries.values(), key=lambda entry: -entry["before_s"]):
         print(f"{entry['kernel']:40} {entry['before_s'] * 1e6:10.1f} us -> {entry['time_s'] * 1e6:10.1f} us  "
               f"BEAM={entry['beam']}  {entry['target']}")
     return 0
@@ -203,7 +206,8 @@ def _import(folder: str, file: str) -> int:
         if key not in known or entry["time_s"] < known[key]["time_s"]:
             kept.put(key, json.dumps(entry).encode())
             added += 1
-    print(f"{added} of {len(entries)} schedules added")
+    rest = "; the others are no faster than those kept here" if added < len(entries) else ""
+    print(f"{added} of {len(entries)} schedules added{rest}")
     return 0
 
 

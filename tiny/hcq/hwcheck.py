@@ -32,6 +32,8 @@ def check(bench, stages, say: Callable[[str], None]) -> list[dict]:
             found, problem = stage(bench), ""
         except Exception as error:
             found, problem = {}, f"{type(error).__name__}: {error}"
+        except KeyboardInterrupt:
+            found, problem = {}, "interrupted"
         seconds = round(time.perf_counter() - start, 3)
         done.append(dict(name=stage.__name__, ok=not problem, seconds=seconds, found=found, problem=problem))
         text = problem or ", ".join(f"{key} {value}" for key, value in found.items())
@@ -74,12 +76,21 @@ def main(arguments: list[str]) -> int:
     except DeviceError:
         second = None
     module = importlib.import_module(KINDS[kind])
-    done = check(module.Bench(card, second), module.STAGES, print)
     path = arguments[1] if len(arguments) > 1 else f"hwcheck-{card.target.arch}.json"
-    with open(path, "w") as file:
+    try:
+        file = open(path, "w")                              # first, so that no stage runs for nothing
+    except OSError as error:
+        print(f"tiny hwcheck: {path}: {error.strerror}; name another FILE", file=sys.stderr)
+        return 2
+    with file:
+        done = check(module.Bench(card, second), module.STAGES, _say)
         json.dump(dict(target=str(card.target), compiler=card.target.compiler, about=card.io.about,
                        system=platform.release(), facts=card.facts, stages=done), file, indent=1)
     good = all(stage["ok"] for stage in done)
-    print("all well" if good else "something is wrong", f"what was found is in {path}, please send it to us",
-          sep="; ")
+    ask = f"the card is {card.io.about}, so keep it" if card.io.about else "please send it to us"
+    _say(f"{'all well' if good else 'something is wrong'}; what was found is in {path}; {ask}")
     return 0 if good else 1
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)             # shown, should the machine freeze in the next stage

@@ -76,12 +76,36 @@ def test_the_command_writes_what_it_found(amd, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(check, "STAGES", check.STAGES[:2])
     path = tmp_path / "found.json"
     assert hwcheck.main(["amd", str(path)]) == 0
-    assert "all well; what was found is in" in capsys.readouterr().out
+    assert f"all well; what was found is in {path}; the card is emulated" in capsys.readouterr().out
     found = json.loads(path.read_text())
     assert found["target"] == "AMD:gfx1100" and found["about"] == "emulated"
     assert found["facts"]["gfx_target_version"] == 110000 and "unique_id" not in found["facts"]
     assert [stage["name"] for stage in found["stages"]] == ["topology", "timeline"]
     assert hwcheck.main([]) == hwcheck.main(["qqq"]) == 2 and hwcheck.main(["--help"]) == 0
+
+
+def interrupted(bench):
+    """It ends by Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_check_of_a_card_still_writes_what_it_found(amd, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(device, "open", lambda name: amd)
+    monkeypatch.setattr(check, "STAGES", (check.STAGES[0], interrupted, *check.STAGES[1:]))
+    monkeypatch.setattr(type(amd.io), "about", "")
+    path = tmp_path / "found.json"
+    assert hwcheck.main(["amd", str(path)]) == 1
+    assert capsys.readouterr().out.endswith(f"wrong; what was found is in {path}; please send it to us\n")
+    assert [stage["problem"] for stage in json.loads(path.read_text())["stages"]] == ["", "interrupted"]
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_stages(amd, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(device, "open", lambda name: amd)
+    path = tmp_path / "nowhere" / "found.json"
+    assert hwcheck.main(["amd", str(path)]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err == (
+        f"tiny hwcheck: {path}: No such file or directory; name another FILE\n")
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

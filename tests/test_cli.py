@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.llm import expected, small_models
+from tiny.__main__ import main
 
 
 def tiny(*arguments, **environment) -> subprocess.CompletedProcess:
@@ -38,6 +39,14 @@ def test_help_lists_the_commands():
 def test_unknown_command_proposes_one():
     check_refused(tiny("generat"), "unknown command 'generat'; did you mean generate")
     check_refused(tiny("zzz"), "the commands are generate, devices")
+
+
+def test_control_c_is_one_line(monkeypatch, capsys):
+    def pressed(arguments):
+        raise KeyboardInterrupt
+    monkeypatch.setattr("tiny.devices.main", pressed)
+    assert main(["devices"]) == 130
+    assert capsys.readouterr().err == "tiny devices: interrupted\n"
 
 
 def test_devices_lists_every_kind_and_what_to_do():

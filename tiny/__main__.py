@@ -29,7 +29,7 @@ def usage() -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; the exit code: 0 done, 2 a request that cannot be met, told in one line."""
+    """Run a command; the exit code: 0 done, 2 a request that cannot be met, told in one line; 130 Ctrl-C."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help", "help"):
         print(usage())
@@ -44,6 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     except ConfigError as error:
         print(f"tiny {name}: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"tiny {name}: interrupted", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from tiny.autogen import amd_gc_11_0_0 as gc
 from tiny.emulator.amd.engines import dispatch
 from tiny.emulator.amd.engines.base import EmulatorError, Engine, compare
-from tiny.emulator.amd.execute import execute
+from tiny.emulator.amd.engines.execute import execute
 from tiny.emulator.amd.kernel.calls import clock
 from tiny.hcq.amd import pm4
 from tiny.hcq.layout import LayoutError, Packet

@@ -1,4 +1,4 @@
 """The emulated Radeon: `kernel` answers the driver's calls, `engines` read the queues, `isa` executes code.
 
-`execute` joins them: a dispatch that an engine found goes to the instruction set of its card.
+`engines.execute` joins them: a dispatch that an engine found goes to the instruction set of its card.
 """

@@ -15,10 +15,10 @@ from tests.emulator.amd.isa import (
 from tests.emulator.amd.isa.cases_buffers import CASES_BUFFERS
 from tests.emulator.amd.isa.cases_local import CASES_LOCAL
 from tests.emulator.amd.isa.cases_memory import CASES_MEMORY
-from tiny.emulator.amd.isa import assemble, run
+from tiny.emulator.amd.isa import assemble, interpreter, run
 from tiny.emulator.amd.isa.decode import DecodeError
 from tiny.emulator.amd.isa.families import family_named
-from tiny.emulator.amd.isa.memory import HostMemory
+from tiny.emulator.amd.isa.memory import HostMemory, MemoryFault
 from tiny.emulator.amd.isa.operation import OPERATIONS
 from tiny.emulator.amd.isa.operations_memory import ACCESS
 from tiny.emulator.amd.isa.state import Dispatch, EmulationError
@@ -73,3 +73,25 @@ def test_what_is_refused_says_where_and_why(line):
         run.run(dispatch)
     if isinstance(error.value, EmulationError):
         assert "kernel, workgroup (0, 0, 0), wave 0" in str(error.value)
+
+
+UNMAPPED = {  # instruction -> (processor, what the fault calls it)
+    "global_load_b32 v1, v[2:3], off": ("gfx1100", "read"),
+    "global_store_b32 v[2:3], v1, off": ("gfx1100", "write"),
+    "global_atomic_add_u32 v1, v[2:3], v4, off glc": ("gfx1100", "write"),
+    "flat_atomic_add_f32 v[2:3], v4": ("gfx1100", "write"),
+    "global_atomic_cmpswap_b64 v[2:3], v[4:7], off": ("gfx1201", "write"),
+    "s_atomic_add s4, s[20:21], 0x0": ("gfx942", "write"),
+}
+
+
+@pytest.mark.parametrize("line", UNMAPPED)
+@pytest.mark.parametrize("translated", [False, True], ids=["interpreted", "translated"])
+def test_an_atomic_on_unmapped_memory_is_a_write(line, translated):
+    processor, action = UNMAPPED[line]
+    place = "s_mov_b32 s20, 0x1000\ns_mov_b32 s21, 0\nv_mov_b32 v2, s20\nv_mov_b32 v3, s21\n"
+    image = assemble.assemble(place + line, processor)
+    dispatch = Dispatch(image.kernel("kernel"), HostMemory(), (), (1, 1, 1), (1, 1, 1))
+    with pytest.raises(MemoryFault) as error:
+        (run if translated else interpreter).run(dispatch)
+    assert (error.value.address, error.value.action) == (0x1000, action)

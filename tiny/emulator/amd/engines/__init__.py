@@ -3,6 +3,8 @@
     base      what all have in common: a ring, its pointers, a program that can wait
     pm4       the compute command processor     dispatch  from registers and descriptors to workgroups
     sdma      the copy engine                   aql       the packet processor of HSA queues
+    execute   what runs a dispatch: the joint between the engines and the instruction sets
+    caches    checked mode: whether a card would see what was written
 """
 from tiny.autogen import kfd_6_12 as kfd
 from tiny.emulator.amd.engines.aql import AqlEngine

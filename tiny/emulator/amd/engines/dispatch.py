@@ -1,5 +1,5 @@
 """A dispatch as the hardware sees it: registers, and where the grid lies; and the AQL form of the same."""
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tiny.autogen import amd_kernel_descriptor as descriptor
@@ -34,11 +34,6 @@ class Dispatch:
     lds: int
     scratch: int
     scratch_base: int
-
-
-# what executes dispatches: (dispatch, card, page table) -> None; set by the instruction-set side of the
-# emulator
-Executor = Callable[[Dispatch, Card, PageTable], None]
 
 
 def from_registers(values: Mapping[int, int], counts: tuple[int, int, int], initiator: int, card: Card,

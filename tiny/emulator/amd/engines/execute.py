@@ -26,28 +26,41 @@ from tiny.emulator.amd.kernel.memory import MemoryFault, PageTable
 CHECKED_SECONDS = 1.0  # of a dispatch, that CHECK=1 spends in the interpreter
 MOST_CODE = 4 << 20  # bytes of a kernel; more is a runaway
 
-# (family, code address, resource words, wave size) -> the kernel that was found there last
+# name, family, code address, resource words and sizes, see `_kernel` -> the kernel that was found there last
 _kernels: dict[tuple, Kernel] = {}
-_memories: "weakref.WeakKeyDictionary[PageTable, tuple]" = weakref.WeakKeyDictionary()
-class CardMemory:
-    """A page table as instructions see it."""
+# page table -> (its generation, the ranges it had then)
+_ranges: "weakref.WeakKeyDictionary[PageTable, tuple[int, list[Range]]]" = weakref.WeakKeyDictionary()
 
-    def __init__(self, table: PageTable):
-        self.read, self.write = table.read, table.write
-        self._ranges = [
-            Range(start, end - start, host, writable) for start, end, host, writable in table.ranges()
-        ]
+
+class CardMemory:
+    """A page table as instructions see it; what it forbids is their MemoryFault, which gets a wave's place."""
+
+    def __init__(self, table: PageTable | WatchedTable, ranges: list[Range]):
+        self._table, self._ranges = table, ranges
 
     def ranges(self) -> list[Range]:
+        """What is mapped during the dispatch; the pages belong to the clients."""
         return self._ranges
+
+    def read(self, address: int, size: int) -> bytes:
+        """The bytes there."""
+        try:
+            return self._table.read(address, size)
+        except MemoryFault as fault:
+            raise IsaFault(fault.address, fault.size, "read") from fault
+
+    def write(self, address: int, data: bytes) -> None:
+        """Put bytes there."""
+        try:
+            self._table.write(address, data)
+        except MemoryFault as fault:
+            raise IsaFault(fault.address, fault.size, "write") from fault
 
 
 class WatchedMemory(CardMemory):
-    """The same in checked mode. coherent: whether accesses go past the caches; the interpreter sets it."""
-
-    def __init__(self, table: WatchedTable):
-        super().__init__(table)
-        self._table = table
+    """The same of a WatchedTable, in checked mode. coherent: whether accesses go past the caches; the
+    interpreter sets it.
+    """
 
     @property
     def coherent(self) -> bool:
@@ -59,13 +72,18 @@ class WatchedMemory(CardMemory):
 
 
 def _memory(table: PageTable | WatchedTable) -> CardMemory:
-    """The card's memory, made anew only when its page table has changed."""
+    """The card's memory; its ranges are listed anew only when its page table has changed."""
     if isinstance(table, WatchedTable):
-        return WatchedMemory(table)
-    known = _memories.get(table)
+        return WatchedMemory(table, _listed(table))
+    known = _ranges.get(table)
     if known is None or known[0] != table.generation:
-        known = _memories[table] = table.generation, CardMemory(table)
-    return known[1]
+        known = _ranges[table] = table.generation, _listed(table)
+    return CardMemory(table, known[1])
+
+
+def _listed(table: PageTable | WatchedTable) -> list[Range]:
+    """What a page table maps, in order of address."""
+    return [Range(start, end - start, host, writable) for start, end, host, writable in table.ranges()]
 
 
 def execute(dispatch: Dispatch, card: Card, table: PageTable,

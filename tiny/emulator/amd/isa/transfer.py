@@ -8,6 +8,7 @@ from tiny.emulator.amd.isa.addressing import Plan, ScalarPlan
 from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.evaluate import DTYPE, evaluate
 from tiny.emulator.amd.isa.lower import PRIVATE_APERTURE, SHARED_APERTURE
+from tiny.emulator.amd.isa.memory import MemoryFault
 from tiny.emulator.amd.isa.operations_memory import Access
 from tiny.emulator.amd.isa.state import POISON, Group, UninitialisedError, Wave
 
@@ -38,16 +39,25 @@ class Space:
             )
         return memory[address : address + size]
 
-    def read(self, address: int, size: int) -> bytes:
-        local = self._local(address, size, "read")
+    def read(self, address: int, size: int, written: bool = False) -> bytes:
+        """The bytes there. written: the same access writes them, too; then a fault is one of writing, as it is
+        for the page table. UnsupportedError outside of LDS and scratch, MemoryFault where nothing is mapped.
+        """
+        local = self._local(address, size, "write" if written else "read")
         if local is not None and self._group.dispatch.checked and size % 4 == 0:
             fresh = np.flatnonzero(local.copy().view(np.uint32) == POISON)
             if len(fresh):
                 place = (address & 0xFFFFFFFF) + 4 * int(fresh[0])
                 raise UninitialisedError(f"lane {self._lane}: local memory at {place:#x} was never written")
-        return self._group.dispatch.memory.read(address, size) if local is None else local.tobytes()
+        if local is not None:
+            return local.tobytes()
+        try:
+            return self._group.dispatch.memory.read(address, size)
+        except MemoryFault as fault:
+            raise MemoryFault(address, size, "write" if written else "read") from fault
 
     def write(self, address: int, data: bytes) -> None:
+        """Store bytes; the same errors."""
         local = self._local(address, len(data), "write")
         if local is None:
             self._group.dispatch.memory.write(address, data)
@@ -96,7 +106,7 @@ def _count(group: Group, wave: Wave, plan: Plan, active: np.ndarray, address: in
         return
     space = Space(group, wave, "lds", int(active[0]))
     place = address + plan.offsets[0]
-    old = int.from_bytes(space.read(place, 4), "little")
+    old = int.from_bytes(space.read(place, 4, written=True), "little")
     space.write(place, (plan.access.combine(old, len(active)) & 0xFFFFFFFF).to_bytes(4, "little"))
     wave.v[plan.result, active] = old
 
@@ -110,7 +120,7 @@ def _one(plan: Plan, space: Space, place: int, where: int, registers: dict[int, 
     """One lane's transfer at one place; the words that are loaded."""
     action, words = plan.access.action, None
     if action in ("load", "exchange"):
-        words = loaded(plan.access, space.read(where, plan.access.size))
+        words = loaded(plan.access, space.read(where, plan.access.size, written=action == "exchange"))
     if action in ("store", "exchange"):
         first = plan.data[place if len(plan.data) > 1 else 0]
         space.write(where, stored(plan.access, registers, first))
@@ -142,7 +152,7 @@ def atomic(
     if where % element.itemsize:
         raise UnsupportedError(f"an atomic of {element.itemsize} bytes at {where:#x}, which is not aligned")
     inputs, result = access.combined(flush)
-    old = np.frombuffer(space.read(where, element.itemsize), dtype=element)
+    old = np.frombuffer(space.read(where, element.itemsize, written=True), dtype=element)
     arrays = [old, *(np.array(words, dtype=np.uint32).view(element) for words in operands)]
     values = dict(zip(map(id, inputs), arrays, strict=True))
     new = evaluate([result], lambda value, compute: values.get(id(value)))[0]

@@ -341,10 +341,6 @@ def atomic_case(name: str, each: Atomic, processor: str, text: str, returns: boo
     """`text` is the whole program; v4 and up hold the data, v8 the places, v12 and up get what was there."""
     lanes, on, _ = lanes_of(processor)
     old, data, compare = atomic_inputs(each, len(lanes))
-    if processor == "gfx1100" and each.name == "add_f32" and not name.startswith("ds_"):
-        old, data = (
-            np.where((values & 0x7F800000) == 0, values & 0x80000000, values) for values in (old, data)
-        )
     third = compare if each.order else np.full(len(lanes), float(1 << each.bits), dtype=object)
     new = [
         each.combine(int(a), int(b), int(c)) if active else int(a)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tiny.emulator.amd.engines import dispatch
 from tiny.emulator.amd.engines.base import EmulatorError, Engine
-from tiny.emulator.amd.engines.pm4 import Pm4Engine
 from tiny.emulator.amd.engines.execute import execute
+from tiny.emulator.amd.engines.pm4 import Pm4Engine
 from tiny.emulator.amd.kernel.calls import clock
 from tiny.hcq.amd import aql, pm4
 

@@ -33,7 +33,7 @@ _ranges: "weakref.WeakKeyDictionary[PageTable, tuple[int, list[Range]]]" = weakr
 
 
 class CardMemory:
-    """A page table as instructions see it; what it forbids is their MemoryFault, which gets a wave's place."""
+    """A page table as instructions see it; what it forbids is their own MemoryFault."""
 
     def __init__(self, table: PageTable | WatchedTable, ranges: list[Range]):
         self._table, self._ranges = table, ranges

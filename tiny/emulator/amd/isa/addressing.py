@@ -64,21 +64,22 @@ def plan(instruction: Instruction, mode: Mode = Mode()) -> Plan:
     else:
         found = _flat(instruction, access, result)
     if access.floats:
-        found = found._replace(flush=_flush(instruction.family.name, access, found.space, mode))
+        found = found._replace(flush=_flush(access, found.space, mode))
     return found
 
 
-def _flush(family: str, access: Access, space: str, mode: Mode) -> Callable[[Value], Value]:
-    """What a float atomic does to denormals: in LDS what MODE says, but for f64's addition; in the L2 cache
-    gfx11 loses those of f32's addition. Source: "AMD Instinct MI300 ISA" 9.2.2; LLVM, AMDGPU.td,
-    FeatureMemoryAtomicFAddF32DenormalSupport, which gfx942 and gfx12 have.
+def _flush(access: Access, space: str, mode: Mode) -> Callable[[Value], Value]:
+    """What a float atomic does to denormals: in LDS what MODE says, but for f64's addition. In memory they
+    are kept.
+
+    Source: "AMD Instinct MI300 ISA" 9.2.2; LLVM, AMDGPU.td at 001c38d: gfx942, gfx11 and gfx12 all have
+    FeatureMemoryAtomicFAddF32DenormalSupport, so llc 22 makes one instruction of an f32 `atomicrmw fadd` that
+    keeps denormals, where gfx90a gets a loop of compare-and-swap. Not measured on a card.
     """
-    name = access.combine.__name__
+    wanted = False
     if space == "lds":
         wanted = mode.flush32[0] if access.floats == "f32" else mode.flush16_64[0]
-        wanted = wanted and (access.floats, name) != ("f64", "add")
-    else:
-        wanted = family == "gfx11" and (access.floats, name) == ("f32", "add")
+        wanted = wanted and (access.floats, access.combine.__name__) != ("f64", "add")
     if not wanted:
         return lambda value: value
     if access.floats == "f16":  # as f32, where they are normal

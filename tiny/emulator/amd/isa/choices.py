@@ -18,8 +18,10 @@
 - v_dot2_f16_f16, v_dot2_bf16_bf16: products and sums in f32, from c and the low halves on, then rounded once
   more; the bf16 form flushes denormals. v_dot4_f32 likewise, the lowest byte first.
 
-Measured on a Radeon RX 9000 by others (github.com/bjacob/goc, goc.h): flushing, normalized integers,
-v_div_fmas, v_cvt_pk_u8_f32, upper halves, the sums of dot products, overflow and NaN of 8-bit floats.
+Source of some: the comments of goc.h in github.com/bjacob/goc, an emulator of gfx12, which say of flushing,
+normalized integers, v_div_fmas, v_cvt_pk_u8_f32, upper halves, the sums of dot products, overflow and NaN of
+8-bit floats what its author saw on a Radeon RX 9000. Only that description was read; we have measured none of
+it, and for gfx11 and gfx942 it is no more than likely. All else in the list is our choice.
 """
 
 TOLERANCE = {

@@ -4,7 +4,7 @@ Two families of formats. OCP (gfx12): fp8 has no infinity, its one NaN is 0x7f; 
 (gfx942): no infinity and no negative zero, whose code 0x80 is the only NaN; biases are one higher.
 
 Source: OCP, "8-bit Floating Point Specification (OFP8)" (2023); AMD, "MI300 ISA", section "Data formats".
-What overflows on gfx12, and which NaN comes out: measured on a Radeon RX 9000 (github.com/bjacob/goc, goc.h).
+What overflows on gfx12, and which NaN comes out: a description by others, see choices.py; not measured by us.
 """
 
 from typing import NamedTuple

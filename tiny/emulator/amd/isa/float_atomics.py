@@ -9,21 +9,18 @@ place where both are numbers and equal, +0 and -0 too.
 
 from collections.abc import Callable
 
-from tiny.emulator.amd.isa.expression import MANTISSA, Value, is_nan, select
-from tiny.emulator.amd.isa.functions import less, pattern, quiet
+from tiny.emulator.amd.isa.expression import Value, is_nan, select
+from tiny.emulator.amd.isa.functions import is_signalling, less, quiet
 from tiny.emulator.amd.isa.halves import from_half, narrowed
 
 Flush = Callable[[Value], Value]
 
 
 def add(old: Value, data: Value, flush: Flush) -> Value:
+    """old + data; a NaN in memory wins over one in the data, and both become quiet."""
     total = flush(old) + flush(data)
     total = select(is_nan(old), quiet(old), select(is_nan(data), quiet(data), total))
     return flush(total)
-
-
-def is_signalling(value: Value) -> Value:
-    return is_nan(value) & (pattern(value) >> MANTISSA[value.kind] - 1 & 1).equals(0)
 
 
 def _selected(old: Value, data: Value, takes_data: Value) -> Value:
@@ -33,19 +30,22 @@ def _selected(old: Value, data: Value, takes_data: Value) -> Value:
 
 
 def minimum(old: Value, data: Value, flush: Flush) -> Value:
+    """The lesser one, as it is."""
     return _selected(old, data, less(flush(data), flush(old)))
 
 
 def maximum(old: Value, data: Value, flush: Flush) -> Value:
+    """The greater one, as it is."""
     return _selected(old, data, less(flush(old), flush(data)))
 
 
 def compare_swap(old: Value, data: Value, compare: Value, flush: Flush) -> Value:
+    """The data where memory holds what it is compared with, else what it holds."""
     return select(flush(old).equals(flush(compare)), flush(data), old)
 
 
 def packed_add(kind: str) -> Callable[[Value, Value, Flush], Value]:
-    """Two halves of a u32, f16 or bf16."""
+    """Addition of the two halves of a u32, each rounded to `kind`: f16 or bf16."""
 
     def combine(old: Value, data: Value, flush: Flush) -> Value:
         low, high = (

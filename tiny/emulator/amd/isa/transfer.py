@@ -12,8 +12,6 @@ from tiny.emulator.amd.isa.memory import MemoryFault
 from tiny.emulator.amd.isa.operations_memory import Access
 from tiny.emulator.amd.isa.state import POISON, Group, UninitialisedError, Wave
 
-LARGEST_DATA = 32  # registers of one operand
-
 
 class Space:
     """The memory one lane reaches with one instruction: global, its scratch, or the workgroup's LDS."""
@@ -40,8 +38,9 @@ class Space:
         return memory[address : address + size]
 
     def read(self, address: int, size: int, written: bool = False) -> bytes:
-        """The bytes there. written: the same access writes them, too; then a fault is one of writing, as it is
-        for the page table. UnsupportedError outside of LDS and scratch, MemoryFault where nothing is mapped.
+        """The bytes there. written: the same access writes them too, and a fault is then called a write.
+
+        UnsupportedError outside of LDS and scratch, MemoryFault where nothing is mapped.
         """
         local = self._local(address, size, "write" if written else "read")
         if local is not None and self._group.dispatch.checked and size % 4 == 0:

@@ -5,6 +5,7 @@ kfd_queue_acquire_buffers). Pointers and doorbell are running counts that never 
 bytes for SDMA. Order of a submission: packets, then the write pointer, then the doorbell; x86-64 keeps these
 stores in order.
 """
+import abc
 import errno
 from collections.abc import Sequence
 
@@ -138,11 +139,11 @@ class HardwareQueue:
                 f"{self.position:#x} bytes")
 
 
-class ComputeQueue(HardwareQueue):
+class ComputeQueue(HardwareQueue, abc.ABC):
     """A queue for kernels, with the timeline that its submissions move on.
 
     timeline  of the device       released  position up to which the ring may be filled again
-    A subclass for each format of packets gives what follows `make_timeline`.
+    A subclass for each format of packets gives the abstract methods.
     """
     ring_bytes = COMPUTE_RING
     name = "compute"
@@ -169,17 +170,17 @@ class ComputeQueue(HardwareQueue):
         self.released = 0
         super().create()
 
+    @abc.abstractmethod
     def make_timeline(self, name: str, provider: io.Provider) -> Timeline:
         """The timeline, in the page of signals."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def set_timeline(self, point: int) -> None:
         """Move the timeline by hand; the queue does not run."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def room(self) -> int:
         """Bytes that may be put now."""
-        raise NotImplementedError
 
     def prepare(self, template, address: int) -> bytes:
         """What a submission of this copy of a template's image puts into the ring, as far as it never
@@ -187,13 +188,13 @@ class ComputeQueue(HardwareQueue):
         """
         return b""
 
+    @abc.abstractmethod
     def pieces(self, template, instance) -> list:
         """What a submission puts into the ring, in pieces that fit."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def end(self, point: int) -> bytes:
         """Commands that move the timeline to a point once all before them has finished."""
-        raise NotImplementedError
 
     def wake(self) -> bytes:
         """Commands that wake who sleeps; none where every submission does."""
@@ -202,9 +203,9 @@ class ComputeQueue(HardwareQueue):
     def use_scratch(self, base: int, size: int, tmpring_size: int, lane_bytes: int) -> None:
         """Note where scratch memory is, where the queue and not each launch says it."""
 
+    @abc.abstractmethod
     def command_number(self, template, end: int) -> int:
         """Which command of a template in flight the queue is at. end: position behind the submission."""
-        raise NotImplementedError
 
 
 class CopyQueue(HardwareQueue):

@@ -6,6 +6,7 @@ inside the image are Slots of its base, which comes behind the values that `subm
 
 `pm4_recorder` and `aql_recorder` record the commands of the two kinds of compute queue.
 """
+import abc
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -40,14 +41,12 @@ class _CopyStream(Recorder):
         self.emit(packet, **values)
 
 
-class AmdRecorder(Recorder):
+class AmdRecorder(Recorder, abc.ABC):
     """A queue of an AMD device: commands run one after another, each sees what those before it wrote.
 
-    Where an int is expected, a Slot stands for a value given at submission. A subclass gives what follows
-    `finish`.
+    Where an int is expected, a Slot stands for a value given at submission. A subclass for each kind of
+    compute queue gives the abstract methods.
     """
-    handover_bytes: int                                     # of a place where one queue tells the other
-
     def __init__(self, device):
         super().__init__(device)
         self.generation = device.generation
@@ -91,34 +90,34 @@ class AmdRecorder(Recorder):
             self.copies.place(packet, packet.source, source=_moved(source, done),
                               destination=_moved(destination, done), nbytes=min(nbytes - done, most))
 
+    @abc.abstractmethod
     def signal(self, address: int | Slot, value: int | Slot) -> None:
         """Store a 64-bit value once everything before has finished."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def wait(self, address: int | Slot, value: int | Slot) -> None:
         """Hold the queue until the low 32 bits of the word at the address are at least the value."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def timestamp(self, address: int | Slot) -> None:
         """Store the card's 64-bit clock, `device.clock_hz` ticks a second, once everything before is done."""
-        raise NotImplementedError
 
     def barrier(self) -> None:
         """Everything before is finished before what follows; always so on this device."""
         self._to_compute()
 
     # -- what kinds of compute queue do differently ----------------------------------------------------
+    @abc.abstractmethod
     def launch(self, program: AmdProgram, command: Command, kernarg: Slot, groups: int | Slot) -> None:
         """Record a kernel on the compute queue, behind everything before it."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def tell_copies(self) -> None:
         """Let the copy queue wait for everything the compute queue was given so far."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def await_copies(self) -> None:
         """Let the compute queue wait for everything the copy queue was given so far."""
-        raise NotImplementedError
 
     # -- how they are made -----------------------------------------------------------------------------
     def _put_arguments(self, arguments: Sequence[int | Slot]) -> Slot:

@@ -1,4 +1,5 @@
 """Gradients of Tensors: `gradient` gives them, `backward` leaves them in `.grad`."""
+import tiny.realize as runtime
 from tiny.frontend import core, grad, history
 from tiny.frontend.graph import zeros
 from tiny.ir import ops
@@ -25,7 +26,7 @@ class Autograd:
                                        "all, or past .detach(), integers or a write; materialize_grads=True "
                                        "gives zeros for it")
                 found[number] = zeros(target.shape, target.dtype)
-        return [self._wrap(node) for node in found]
+        return [self._wrap(_where_its_leaf_is(*pair)) for pair in zip(found, nodes, strict=True)]
 
     def backward(self, gradient=None, retain_graph: bool = True, create_graph: bool = False):
         """Add the gradient of this tensor to the `.grad` of the leaves it depends on. Returns the tensor.
@@ -41,7 +42,8 @@ class Autograd:
                                "with requires_grad=True, and a .grad to go on from with create_graph=True")
         nodes = [leaf.node for leaf in leaves]
         found = grad.gradient(self.node, self._cotangent(gradient, "backward"), nodes)
-        for leaf, node in zip(leaves, found, strict=True):
+        for leaf, of, node in zip(leaves, nodes, found, strict=True):
+            node = _where_its_leaf_is(node, of)
             part = self._wrap(node if create_graph else Node(ops.DETACH, None, (node,)))
             leaf.grad = part if leaf.grad is None else leaf.grad + part
         return self
@@ -65,6 +67,13 @@ class Autograd:
         _forbid_stale(reached, alive)
         below = [leaf for leaf in alive if (history.origin(leaf.node) or leaf.node) in reached]
         return [leaf for leaf in below if leaf.requires_grad] or below
+
+
+def _where_its_leaf_is(gradient: Node, leaf: Node) -> Node:
+    """A gradient made of constants is anywhere; alone it would be computed on the default device."""
+    if gradient.device is not None or leaf.device in (None, runtime.default_device()):
+        return gradient
+    return Node(ops.COPY, None, (gradient,), leaf.device)
 
 
 def _forbid_stale(reached: set[Node], leaves: list) -> None:

@@ -78,10 +78,11 @@ class Core:
             node = Node(ops.COPY, None, (node,), runtime.canonical_device(device))
         return cls._leaf(Node(ops.DETACH, None, (node,), next(_serial)), requires_grad)
 
-    @classmethod
-    def _lift(cls, value):
-        """A tensor from whatever a user passes where a tensor is meant."""
-        return value if isinstance(value, Core) else cls(value)
+    def _lift(self, value):
+        """A tensor from whatever a user passes where a tensor is meant; data goes where this tensor is."""
+        if isinstance(value, Core):
+            return value
+        return type(self)(value, None if isinstance(value, bool | int | float) else self.node.device)
 
     # -- the node and views of it ---------------------------------------------------------------------------
     @property
@@ -425,7 +426,8 @@ def _node_from(tensor: Core, data, device: str | None, dtype: DType | None, copy
     if isinstance(data, Node):                              # a symbolic integer
         return Node(ops.CAST, dtype or dtypes.default_int, (data,))
     if isinstance(data, list | tuple) and any(isinstance(item, Core) for item in data):
-        return _cast(type(tensor).stack(*map(tensor._lift, data)).node, dtype)
+        first = next(item for item in data if isinstance(item, Core))
+        return _cast(type(tensor).stack(*map(first._lift, data)).node, dtype)
     array, dtype, fresh = _stored_array(data, dtype)
     target = runtime.canonical_device(device)
     return runtime.buffer_from_host(array, dtype, array.shape, target, copy=copy and not fresh)

@@ -300,7 +300,7 @@ class Elementwise:
             dtype = number_dtype(y, dtypes.from_py(x))
             a, b = number(x, dtype), number(y, dtype)
         else:
-            a, b = self._lift(x)._pair(y, "where")
+            a, b = self._lift(x)._pair(y if type(y) in _NUMBERS else self._lift(y), "where")
         outer, inner = condition.shape, a.shape or b.shape
         if outer != inner and outer and inner:
             shape = broadcast_shape("where", outer, inner)

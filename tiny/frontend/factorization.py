@@ -45,7 +45,7 @@ class Factorization:
             return vh.transpose(-1, -2), s, u.transpose(-1, -2)
         dtype, a = self._float_dtype(), self._widened()
         line = self._wrap(Node(ops.IOTA, dtypes.int32, (), n))
-        v = line.unsqueeze(0).eq(line.unsqueeze(1)).cast(a.dtype).expand(*self.shape[:-2], n, n)
+        v = line.unsqueeze(0).eq(line.unsqueeze(1)).cast(a.dtype).to(a.device).expand(*self.shape[:-2], n, n)
         rounds = _rounds(n)
         for _ in range(JACOBI_SWEEPS if n > 1 else 0):
             for left, right, back in rounds:

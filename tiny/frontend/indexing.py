@@ -179,6 +179,7 @@ class Indexing:
         rest = flat.shape[1:]
         shape = (*rest[:front], *index.shape, *rest[front:])
         target = self._wrap(expand(number(0, self.dtype), shape))
+        value = value if type(value) in (bool, int, float) else self._lift(value)
         moved = permute(target._value_to_write(value),
                         [*range(front, front + ndim), *range(front), *range(front + ndim, len(shape))])
         count = prod(index.shape)

@@ -1,4 +1,4 @@
-"""Tensors that are not on the default device: what methods make for them, and gradients, is where they are."""
+"""Tensors that are not on the default device: what methods make for them, and gradients, is there too."""
 
 import numpy as np
 import pytest

@@ -109,11 +109,25 @@ def test_a_kernel_that_is_mostly_its_launch_is_left_as_it_is(tmp_path, monkeypat
     found_in(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"tiny schedules": "1", "entries": {"a": 3}}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"tiny schedules": "1", "entries": {"a": 3}}',
+                                  '{"tiny schedules": "1", "entries": {"a": {"time_s": 1}}}'])
 def test_a_file_of_another_kind_is_refused(tmp_path, text, capsys):
     (tmp_path / "file").write_text(text)
     with Context(CACHE=str(tmp_path / "cache")):
         assert main(["tune", "import", str(tmp_path / "file")]) == 2
+    assert "was not written by `tune export`" in capsys.readouterr().err
+
+
+def test_a_file_whose_entries_would_lie_elsewhere_is_refused(tmp_path, fewer_rounds, capsys):
+    file = tmp_path / "tuned.json"
+    found_in(tmp_path)
+    with Context(CACHE=str(tmp_path)):
+        main(["tune", "export", str(file)])
+        read = json.loads(file.read_text())
+        entry, = read["entries"].values()
+        read["entries"] = {"../../elsewhere": entry}
+        file.write_text(json.dumps(read))
+        assert main(["tune", "import", str(file)]) == 2
     assert "was not written by `tune export`" in capsys.readouterr().err
 
 
@@ -126,11 +140,22 @@ def test_a_file_that_is_not_there_and_a_cache_that_is_off_are_told(tmp_path, cap
     assert "CACHE=0" in capsys.readouterr().err
 
 
-def test_a_damaged_entry_is_searched_for_again(tmp_path, fewer_rounds, monkeypatch):
+@pytest.mark.parametrize("entry", [{"schedule": {"loops": [], "packs": []}}, {"time_s": "soon"}, [1], {}])
+def test_a_damaged_entry_is_passed_over_and_searched_for_again(tmp_path, fewer_rounds, monkeypatch, capsys,
+                                                               entry):
     found_in(tmp_path)
-    kept = tune.Cache(str(tmp_path / tune.FOLDER))
+    kept, file = tune.Cache(str(tmp_path / tune.FOLDER)), str(tmp_path / "tuned.json")
+    with Context(CACHE=str(tmp_path)):
+        assert main(["tune", "export", file]) == 0
     key, = kept.keys()
-    kept.put(key, json.dumps({"schedule": {"loops": [], "packs": []}}).encode())
+    kept.put(key, json.dumps(entry).encode())
+    with Context(CACHE=str(tmp_path)):
+        capsys.readouterr()
+        assert main(["tune", "list"]) == 0
+        assert capsys.readouterr().out == ""
+        assert main(["tune", "import", file]) == 0
+    assert "time_s" in json.loads(kept.get(key))
+    kept.put(key, json.dumps(entry).encode())
     forget(monkeypatch)
     found_in(tmp_path)
     assert "time_s" in json.loads(kept.get(key))

@@ -6,6 +6,7 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -25,13 +26,18 @@ from tiny.schedule.loops import Schedule, ScheduleError
 from tiny.schedule.record import from_data, to_data
 from tiny.schedule.search import search
 from tiny.toolchain import Cache, CompileError, Source
-from tiny.toolchain.cache import digest
+from tiny.toolchain.cache import KEY_BYTES, digest
 
 REVISION = "1"               # of the search: raise it when what was found before should be found anew
 LARGEST_MEMORY = 4 << 30     # bytes of a kernel's memory up to which it is tried out
 LONGEST_SOURCE = 200_000     # characters of a candidate
 WORTH_SEARCHING_S = 10e-6    # a kernel that takes less is mostly its launch
 FOLDER = "tuned"
+KEY = re.compile(f"[0-9a-f]{{{2 * KEY_BYTES}}}")
+# what is kept of a kernel, as JSON. target: the key of a Target; beam: the width of the search; before_s,
+# time_s: seconds of a run under the first schedule and under the one found; schedule: see `schedule.record`
+ENTRY = {"kernel": str, "target": str, "beam": int, "before_s": (int, float), "time_s": (int, float),
+         "schedule": dict}
 
 _workers: dict[str, Worker] = {}
 
@@ -68,11 +74,17 @@ def tuned(plain: Rendered, start: Schedule, device: devices.Device, width: int) 
 
 
 def _decoded(entry: bytes | None) -> dict | None:
+    """What `tuned` wrote; None for nothing, and for what it did not write."""
     try:
         decoded = json.loads(entry) if entry is not None else None
     except ValueError:
         return None
-    return decoded if isinstance(decoded, dict) and "schedule" in decoded else None
+    return decoded if _is_entry(decoded) else None
+
+
+def _is_entry(decoded) -> bool:
+    return isinstance(decoded, dict) and all(isinstance(decoded.get(name), kind)
+                                             for name, kind in ENTRY.items())
 
 
 def _sizes(kernel: Kernel, pointers: int) -> tuple[int, ...] | None:
@@ -192,9 +204,11 @@ def _import(folder: str, file: str) -> int:
     try:
         with open(file) as source:
             read = json.load(source)
-        revision, entries = read["tiny schedules"], read["entries"]
-        entries = {str(key): entry | {"time_s": float(entry["time_s"])} for key, entry in entries.items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        revision, entries = read["tiny schedules"], dict(read["entries"])
+        fits = all(KEY.fullmatch(key) and _is_entry(entry) for key, entry in entries.items())
+    except (ValueError, KeyError, TypeError):
+        fits = False
+    if not fits:
         print(f"tiny tune: {file} was not written by `tune export`", file=sys.stderr)
         return 2
     if revision != REVISION:

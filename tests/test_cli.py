@@ -56,6 +56,12 @@ def test_devices_lists_every_kind_and_what_to_do():
     assert all(name in done.stdout for name in ("AMD", "NV", "METAL"))
 
 
+def test_devices_tells_of_a_second_card():
+    done = tiny("devices", AMD="1", EMULATE="gfx1100,gfx1201")
+    assert done.returncode == 0, done.stderr
+    assert "gfx1100, emulated 24 GiB, one of the cards 0: gfx1100, 1: gfx1201, " in done.stdout
+
+
 @pytest.mark.parametrize(("settings", "message"), [
     ({"DEV": "CUDDA"}, "unknown device CUDDA"), ({"CPU": "1", "AMD": "1"}, "two devices are selected")])
 def test_devices_lists_them_also_when_the_default_is_wrong(settings, message):

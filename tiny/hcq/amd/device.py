@@ -61,7 +61,9 @@ class AmdDevice(QueueDevice):
                              threads=self.card.compute_units * self.card.xccs, work_items=1024,
                              local_bytes=self.card.local_bytes, max_buffers=MOST_ARGUMENTS,
                              compiler=str(self._compiler))
-        self.detail = " ".join(filter(None, (self.io.about, f"{self.card.vram >> 30} GiB")))
+        others = f"one of the cards {topology.listed(cards)}" if len(cards) > 1 else ""
+        memory = f"{self.card.vram >> 30} GiB"
+        self.detail = ", ".join(filter(None, (f"{self.io.about} {memory}".strip(), others)))
         self.packets = self.generation.packets
         self.facts = {name: value for name, value in self.card.properties.items()
                       if name not in PRIVATE_FACTS}

@@ -135,17 +135,18 @@ def _visible(cards: list[Card], visible: str) -> list[Card]:
         return [cards[int(number)] for number in visible.split(",")]
     except (ValueError, IndexError):
         raise DeviceUnavailable(f"VISIBLE_DEVICES={visible}: numbers from 0 to {len(cards) - 1} are needed, "
-                                f"separated by commas; the cards are {_listed(cards)}") from None
+                                f"separated by commas; the cards are {listed(cards)}") from None
 
 
-def _listed(cards: list[Card]) -> str:
+def listed(cards: list[Card]) -> str:
+    """Each card's number, behind AMD:, and its architecture."""
     return ", ".join(f"{number}: {card.arch}" for number, card in enumerate(cards))
 
 
 def pick(cards: list[Card], number: int) -> Card:
     """The card behind AMD:number; DeviceUnavailable that lists those there are."""
     if number >= len(cards):
-        raise DeviceUnavailable(f"AMD:{number}: there is no such card; there are {_listed(cards)}")
+        raise DeviceUnavailable(f"AMD:{number}: there is no such card; there are {listed(cards)}")
     return cards[number]
 
 

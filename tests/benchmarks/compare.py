@@ -1,7 +1,7 @@
 """tiny beside PyTorch (eager and compiled), JAX, numpy and tinygrad: times, ratios, and a picture.
 
     python -m tests.benchmarks.compare                    # what is installed beside tiny
-    PEERS=/path/to/python python -m tests.benchmarks.compare --rows matmul --seconds 2
+    python -m tests.benchmarks.compare --rows matmul --seconds 2 --python /path/to/python
 
 Each framework has a process of its own that stays; a row is measured in all of them in turn, several times,
 so that what the machine does meanwhile meets them all. Nothing else should run. Figures are medians.
@@ -28,6 +28,11 @@ from tests.benchmarks.peers.processes import SCRIPTS, script
 from tiny.llm import files
 from tiny.toolchain import find_compiler
 
+try:
+    from matplotlib import pyplot
+except ImportError:                                         # the table is worth having without the picture
+    pyplot = None
+
 PEERS = ("torch", "compiled", "jax", "numpy", "tinygrad")
 HEADINGS = {
     "tiny": "tiny",
@@ -43,7 +48,10 @@ FIGURES, PICTURE = Path("build/compare.json"), Path("build/compare.png")
 
 
 def environment(cache: str | None = None) -> dict[str, str]:
-    """What every process gets: two threads, a compiler by the name that peers look for, where caches are."""
+    """What every process gets: two threads, a compiler by the name that peers look for, where caches are.
+
+    cache: a folder for the caches of every framework, instead of each one's own.
+    """
     found = os.environ | {"OMP_NUM_THREADS": "2", "THREADS": "2", "PATH": f"{_tools()}:{os.environ['PATH']}"}
     if cache:
         found |= {"XDG_CACHE_HOME": cache, "CACHEDB": f"{cache}/cache.db", "JAX_COMPILATION_CACHE_DIR": cache}
@@ -63,7 +71,11 @@ def _tools() -> str:
 
 
 class Framework:
-    """A worker process; `ask` measures a row in it."""
+    """A worker process; `ask` measures a row in it.
+
+    known: {"version": str, "rows": names of the rows it has}, None where the framework is not installed, or
+    the process has ended.
+    """
 
     def __init__(self, name: str, python: str):
         self.name = name
@@ -82,6 +94,9 @@ class Framework:
             self.close()
 
     def ask(self, row: str, seconds: float) -> dict:
+        """What `worker.measured` gives for a row in about so many seconds: {"times": seconds of each step,
+        "peak": bytes, "result": path of an .npy file, the first time}, or {"error": why not}.
+        """
         if self.known is None or row not in self.known["rows"]:
             return {"error": "no such row"}
         self._process.stdin.write(json.dumps({"row": row, "seconds": seconds}) + "\n")
@@ -238,11 +253,12 @@ def language_table(python: str) -> str:
 
 
 def draw(outcomes: list[Measured]) -> None:
-    """The picture: each row's ratio as a bar, on a logarithmic scale, 1 being the best peer."""
-    try:
-        from matplotlib import pyplot  # noqa: PLC0415 - the table is worth having without it
-    except ImportError:
+    """The picture, where matplotlib is installed: each row's ratio as a bar, on a logarithmic scale, 1 being
+    the best peer.
+    """
+    if pyplot is None:
         return
+    PICTURE.parent.mkdir(exist_ok=True)
     shown = [one for one in outcomes if one.ratio is not None][::-1]
     figure, axes = pyplot.subplots(figsize=(8, 0.35 * len(shown) + 1.2))
     axes.barh(
@@ -257,22 +273,36 @@ def draw(outcomes: list[Measured]) -> None:
     pyplot.close(figure)
 
 
-def main() -> int:
+def arguments() -> argparse.Namespace:
+    """What was asked for; where it makes no sense, the program ends with the reason and exit code 2."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", default="", help="only rows whose name contains this")
     parser.add_argument("--seconds", type=float, default=1.5, help="for each row and framework")
     parser.add_argument("--peers", default=",".join(PEERS), help="which, by comma (default %(default)s)")
+    parser.add_argument("--python", default=os.environ.get("PEERS", sys.executable),
+                        help="the Python that has the peers (default $PEERS, or the one that runs this)")
     parser.add_argument("--only", choices=("rows", "processes", "memory", "language"), help="one table")
     asked = parser.parse_args()
+    asked.peers = [name for name in asked.peers.split(",") if name]
+    unknown = [name for name in asked.peers if name not in PEERS]
+    if unknown:
+        parser.error(f"--peers: {', '.join(unknown)} is none of {', '.join(PEERS)}")
+    if not any(asked.rows in row.name for row in ROWS):
+        parser.error(f"--rows: no row's name contains {asked.rows!r}; the rows are {', '.join(BY_NAME)}")
+    if not asked.seconds > 0:
+        parser.error(f"--seconds: {asked.seconds:g} is no time to measure in; give more than 0")
+    if shutil.which(asked.python) is None:
+        parser.error(f"--python: {asked.python} is no program; give the path of a Python with the peers")
+    return asked
+
+
+def main() -> int:
+    asked = arguments()
     rows = [row for row in ROWS if asked.rows in row.name]
-    if not rows:
-        print(f"no row's name contains {asked.rows!r}; the rows are {', '.join(BY_NAME)}", file=sys.stderr)
-        return 2
-    python = os.environ.get("PEERS", sys.executable)
     frameworks = [Framework("tiny", sys.executable)]
-    frameworks += [Framework(name, python) for name in asked.peers.split(",") if name in PEERS]
+    frameworks += [Framework(name, asked.python) for name in asked.peers]
     frameworks = [one for one in frameworks if one.known]
     names = [one.name for one in frameworks]
     print(", ".join(one.known["version"] for one in frameworks if one.name != "compiled"))
@@ -281,21 +311,20 @@ def main() -> int:
         outcomes = [measure(row, frameworks, asked.seconds) for row in tqdm(rows, disable=None)]
         print(table(outcomes, names))
         figures = {one.row.name: one.times for one in outcomes}
-        PICTURE.parent.mkdir(exist_ok=True)
         draw(outcomes)
     for one in frameworks:
         one.close()
     alone = [name for name in names if name != "compiled"]
     if asked.only in (None, "processes"):
-        outcomes = process_rows(alone, python)
+        outcomes = process_rows(alone, asked.python)
         print("", table(outcomes, alone, "whole processes, seconds", 1), sep="\n")
         figures |= {one.row.name: one.times for one in outcomes}
     if asked.only in (None, "memory"):
-        outcomes = memory_rows(alone, python)
+        outcomes = memory_rows(alone, asked.python)
         print("", table(outcomes, alone, "megabytes", 1e-6), sep="\n")
         figures |= {one.row.name: one.times for one in outcomes}
     if asked.only in (None, "language"):
-        print("", language_table(python), sep="\n")
+        print("", language_table(asked.python), sep="\n")
     FIGURES.parent.mkdir(exist_ok=True)
     FIGURES.write_text(json.dumps(figures, indent=1))
     return 0

@@ -12,8 +12,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table. tolerance: how far results may be from one another, relative to the largest;
-    None for those that depend on their own history (training). limit: seconds after which a peer is given up.
+    """A row of the table. inputs: makes the arrays by name; tolerance: how far results may be from one
+    another, relative to the largest; None for those that depend on their own history (training).
     """
 
     name: str
@@ -30,7 +30,8 @@ def floats(**shapes: tuple) -> Callable[[np.random.Generator], dict[str, np.ndar
     return make
 
 
-def square(size: int):
+def square(size: int) -> Callable[[np.random.Generator], dict[str, np.ndarray]]:
+    """Inputs: two square matrices, a and b."""
     return floats(a=(size, size), b=(size, size))
 
 
@@ -58,6 +59,7 @@ def transformer(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def perceptron(random: np.random.Generator, batch: int) -> dict[str, np.ndarray]:
+    """Pictures of 784 pixels, the weights of two layers (784 x 256, 256 x 10), labels 0 to 9."""
     return {
         "x": random.standard_normal((batch, 784), np.float32),
         "w1": random.standard_normal((784, 256), np.float32) * np.float32(784**-0.5),
@@ -69,6 +71,7 @@ def perceptron(random: np.random.Generator, batch: int) -> dict[str, np.ndarray]
 
 
 def convolutional(random: np.random.Generator) -> dict[str, np.ndarray]:
+    """Pictures (64, 1, 28, 28), two convolutions of 3 x 3, the weights of a last layer, labels 0 to 9."""
     return {
         "x": random.standard_normal((64, 1, 28, 28), np.float32),
         "c1": random.standard_normal((32, 1, 3, 3), np.float32) * np.float32(1 / 3),

@@ -11,6 +11,7 @@ import resource
 import statistics
 import sys
 import time
+from importlib import import_module  # neither process needs the other's framework
 
 PROMPT = [504, 3575, 282, 4649, 314]                        # The capital of France is
 LONG = (PROMPT * 52)[:256]
@@ -19,11 +20,9 @@ TOKENS, ROUNDS = 64, 7
 
 def tiny(path: str):
     """(decode, prompt): functions that run once and return tokens a second."""
-    from tiny.llm import files  # noqa: PLC0415 - the other framework's process must not need it
-    from tiny.llm.generate import CHUNKS, Generator  # noqa: PLC0415
-    from tiny.llm.models import Llama  # noqa: PLC0415
+    files, generate, models = (import_module(f"tiny.llm.{name}") for name in ("files", "generate", "models"))
     file = files.load(path)
-    generator = Generator(Llama(file.config, file.weights, 512 + max(CHUNKS)))
+    generator = generate.Generator(models.Llama(file.config, file.weights, 512 + max(generate.CHUNKS)))
 
     def decode() -> float:
         list(generator.tokens(PROMPT, TOKENS))
@@ -37,8 +36,8 @@ def tiny(path: str):
 
 def llama_cpp(path: str):
     """(decode, prompt) of llama-cpp-python."""
-    from llama_cpp import Llama  # noqa: PLC0415 - the other framework's process must not need it
-    model = Llama(path, n_ctx=640, n_threads=2, n_threads_batch=2, n_batch=256, verbose=False)
+    llama = import_module("llama_cpp").Llama
+    model = llama(path, n_ctx=640, n_threads=2, n_threads_batch=2, n_batch=256, verbose=False)
 
     def decode() -> float:
         model.reset()
@@ -57,8 +56,12 @@ def llama_cpp(path: str):
     return decode, prompt
 
 
+FRAMEWORKS = {"tiny": tiny, "llama.cpp": llama_cpp}
+
+
 def main(framework: str, path: str) -> None:
-    decode, prompt = {"tiny": tiny, "llama.cpp": llama_cpp}[framework](path)
+    """Measure and print {"decode", "prompt of 256": tokens a second, "peak": bytes of memory}."""
+    decode, prompt = FRAMEWORKS[framework](path)
     speeds = {}
     for name, run in (("decode", decode), ("prompt of 256", prompt)):
         for _ in range(3):
@@ -70,4 +73,6 @@ def main(framework: str, path: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in FRAMEWORKS:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -86,4 +86,6 @@ def times(step, seconds: float) -> list[float]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in MODULES:
+        sys.exit(f"usage: python -m tests.benchmarks.peers.worker {'|'.join(MODULES)}")
     main(sys.argv[1])

@@ -18,7 +18,8 @@ from tiny.toolchain.cache import digest
 
 WORTH_KEEPING_S = 0.002      # plans made faster than this are made again
 FOLDER = "plans"
-DECIDING = ("ir", "schedule", "render", "realize/prepare.py")     # what of tiny/ shapes a plan
+# what of tiny/ shapes a plan, and what it is kept as
+DECIDING = ("ir", "schedule", "render", "toolchain", "realize/prepare.py", "realize/program.py")
 
 Found = tuple[Plan, list[Rendered]]                         # and the kernel of each step
 

@@ -77,7 +77,7 @@ def compile_kernels(kernels: Kernels, device_name: str,
 
 def _compile(keys: list[tuple], device: devices.Device,
              known: Mapping[tuple[Kernel, int], Rendered]) -> None:
-    made = [known.get(key[:2]) or _told(*key[:2], device) for key in keys]
+    made = [known.get(key[:2]) or _observed(*key[:2], device) for key in keys]
     start = time.perf_counter()
     objects = device.compile([one.source for one in made])
     GlobalCounters.compile_time_s += time.perf_counter() - start
@@ -86,8 +86,8 @@ def _compile(keys: list[tuple], device: devices.Device,
         _compiled[key] = Compiled(one, program)
 
 
-def _told(kernel: Kernel, pointers: int, device: devices.Device) -> Rendered:
-    """As _scheduled; profiles hear how long it took."""
+def _observed(kernel: Kernel, pointers: int, device: devices.Device) -> Rendered:
+    """As _scheduled; a profile hears how long it took."""
     start = time.monotonic_ns()
     made = _scheduled(kernel, pointers, device)
     if events.listeners:

@@ -32,7 +32,7 @@ def _local_index(schedule: Schedule, pack: Pack, counters: dict[int, Integer]) -
 
 
 def copy(emit: Emitter, schedule: Schedule, state: State, pack: Pack) -> State:
-    """Emit the copy of an operand; the state it returns reads from the copy."""
+    """Emit the copy of an operand by one thread; the state it returns reads from the copy."""
     counts = pack_counts(schedule, pack)
     local = emit.local(pack.operand.dtype, math.prod(counts))
     positions = dict(state.base)
@@ -73,9 +73,9 @@ def copy_together(emit: Emitter, schedule: Schedule, state: State, pack: Pack, g
     """
     counts = dict(zip(pack.layout, pack_counts(schedule, pack), strict=True))
     local = emit.local(pack.operand.dtype, math.prod(counts.values()))
-    load = _largest_load(pack.operand)
-    order = sorted(pack.layout, key=lambda number: -_distance(schedule.loops[number], load))
-    width = _width(schedule, load, order, counts)
+    largest = _largest_load(pack.operand)
+    order = sorted(pack.layout, key=lambda number: -_distance(schedule.loops[number], largest))
+    width = _width(schedule, largest, order, counts)
     pieces = math.prod(counts.values()) // width
     rounds = -(-pieces // grid.items)
     first: Integer = 0
@@ -108,21 +108,23 @@ def copy_together(emit: Emitter, schedule: Schedule, state: State, pack: Pack, g
 def _largest_load(operand: Node) -> Node:
     """What an operand reads that depends on most axes: it decides in which order items make the copy."""
     loads = [node for node in toposort(operand) if node.op is ops.LOAD]
-    return max(loads, key=lambda load: sum(node.op is ops.RANGE for node in toposort(load)))
+    return max(loads, key=lambda one: sum(node.op is ops.RANGE for node in toposort(one)))
 
 
-def _distance(loop: Loop, load: Node) -> float:
-    """Elements in memory between two steps of a loop; endless where they lie otherwise."""
-    terms = linear(load.src[1])[1]
+def _distance(loop: Loop, read: Node) -> float:
+    """Elements in memory between two steps of a loop; endless where they lie otherwise. read: a LOAD."""
+    terms = linear(read.src[1])[1]
     inside = any(loop.axis in toposort(atom) for atom in terms if atom is not loop.axis)
     return math.inf if inside else abs(terms.get(loop.axis, 0)) * loop.step
 
 
-def _width(schedule: Schedule, load: Node, order: list[int], counts: dict[int, int]) -> int:
-    """Neighbouring elements that an item copies at a time."""
-    if not order or _distance(schedule.loops[order[-1]], load) != 1:
+def _width(schedule: Schedule, read: Node, order: list[int], counts: dict[int, int]) -> int:
+    """Neighbouring elements of a LOAD that an item copies at a time. order: loops of the copy, those whose
+    steps lie furthest apart in memory first; counts: how many points each has.
+    """
+    if not order or _distance(schedule.loops[order[-1]], read) != 1:
         return 1
-    width = max(LARGEST_ACCESS // load.dtype.itemsize, 1)
+    width = max(LARGEST_ACCESS // read.dtype.itemsize, 1)
     while counts[order[-1]] % width:
         width //= 2
     return width

@@ -29,7 +29,7 @@ from tiny.schedule.loops import (
 from tiny.target import Target
 
 GROUP_WAVES = 4              # waves of a group where the result is large enough
-ROWS = 4  # points of an axis that a work-item computes together, to load shared operands once
+ROWS = 4                     # points of an axis that a work-item computes, to load shared operands once
 UNROLLED = 4                 # steps of the innermost sum that are written out
 BUSY_WAVES = 4               # waves a compute unit needs to have something to do while others wait
 SHORTEST_SHARED = 64         # points of a sum that several items share

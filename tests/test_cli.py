@@ -1,4 +1,5 @@
 """The command line as a person meets it: its answers, and one line with exit code 2 for what it cannot do."""
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from tests.llm import expected, small_models
 from tiny.__main__ import main
+from tiny.toolchain import Cache
 
 
 def tiny(*arguments, **environment) -> subprocess.CompletedProcess:
@@ -158,3 +160,16 @@ def test_options_that_cannot_be(model, options, message):
 def test_unknown_device_proposes_one(model):
     check_refused(tiny("generate", model, "--prompt", "x", "--device", "CUP"), "CPU")
     check_refused(tiny("generate", model, "--prompt", "x", DEV="CUDDA"), "CUDDA")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    """`| head`: nothing is said about the pipe that closed."""
+    kept = Cache(str(tmp_path / "tuned"))
+    entry = {"kernel": "k" * 60, "target": "CPU x86_64", "beam": 1, "before_s": 1.0, "time_s": 0.5,
+             "schedule": {"loops": [], "packs": []}}
+    for number in range(2000):
+        kept.put(f"{number:040x}", json.dumps(entry).encode())
+    command = f"{sys.executable} -m tiny tune list | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True,
+                          env=os.environ | {"CACHE": str(tmp_path)})
+    assert done.stdout.startswith("kkk") and done.stderr == ""

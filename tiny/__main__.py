@@ -1,6 +1,7 @@
 """The command line: `python -m tiny COMMAND ...`."""
 import difflib
 import importlib
+import os
 import sys
 
 from tiny.config import ConfigError
@@ -40,7 +41,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"tiny: unknown command {name!r}; {hint}", file=sys.stderr)
         return 2
     try:
-        return importlib.import_module(COMMANDS[name][0]).main(rest)
+        code = importlib.import_module(COMMANDS[name][0]).main(rest)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:                                 # as `| head` leaves it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except ConfigError as error:
         print(f"tiny {name}: {error}", file=sys.stderr)
         return 2

@@ -169,6 +169,8 @@ def main(arguments: list[str]) -> int:
         if asked.command in ("export", "import"):
             return (_export if asked.command == "export" else _import)(folder, asked.file)
         return (_list if asked.command == "list" else _clear)(folder)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"tiny tune: {error.filename or folder}: {error.strerror}", file=sys.stderr)
         return 2
@@ -179,8 +181,9 @@ def _list(folder: str) -> int:
     if not entries:
         print(f"tiny tune: {folder} holds no schedules; BEAM=4 python PROGRAM finds some", file=sys.stderr)
     for entry in sorted(entries.values(), key=lambda entry: -entry["before_s"]):
+        device = ":".join(entry["target"].split()[:2])
         print(f"{entry['kernel']:40} {entry['before_s'] * 1e6:10.1f} us -> {entry['time_s'] * 1e6:10.1f} us  "
-              f"BEAM={entry['beam']}  {entry['target']}")
+              f"BEAM={entry['beam']}  {device}")
     return 0
 
 

@@ -5,7 +5,6 @@
     python -m tiny trace replay FILE
 """
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -156,9 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.function(options)
-    except BrokenPipeError:                                 # as `| head` leaves it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:                                 # the command line knows what to do
+        raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"tiny trace: {where}{error.strerror or error}", file=sys.stderr)

@@ -5,8 +5,11 @@
 
 Start reading at docs/README.md.
 """
+import sys
+
 from tiny.config import Context, getenv
 from tiny.devices import Device
+from tiny.frontend import hints
 from tiny.frontend.jit import TinyJit
 from tiny.frontend.tensor import Tensor
 from tiny.ir.dtype import dtypes
@@ -19,3 +22,7 @@ nn = Lazy("tiny.nn")
 __version__ = "0.1.0"
 __all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "Variable", "dtypes", "getenv",
            "nn"]
+
+
+def __getattr__(name: str):
+    raise hints.missing("module 'tiny'", name, hints.PACKAGE, sys.modules[__name__])

@@ -13,7 +13,7 @@ import weakref
 import numpy as np
 
 import tiny.realize as runtime
-from tiny.frontend import history, hostdata
+from tiny.frontend import hints, history, hostdata
 from tiny.frontend.shaping import broadcast, reshape
 from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
@@ -49,6 +49,9 @@ class Core:
         runtime.hold(self)
         if self._node.dtype.is_float:
             leaves[id(self)] = self
+
+    def __getattr__(self, name: str):
+        raise hints.missing("'Tensor' object", name, hints.TENSOR, self)
 
     @classmethod
     def _wrap(cls, node: Node):
@@ -362,8 +365,10 @@ class Core:
             return self
         return self._wrap(Node(ops.CONTIGUOUS, None, (self.node,)))
 
-    def to(self, device: str | None):
-        """The value on another device; this tensor where it is there already."""
+    def to(self, device: str | DType | None):
+        """The value on another device; this tensor where it is there already. An element type casts to it."""
+        if isinstance(device, DType):
+            return self.cast(device)
         target = runtime.canonical_device(device)
         return self if target == self.device else self._wrap(Node(ops.COPY, None, (self.node,), target))
 

@@ -1,6 +1,9 @@
 """Layers, optimisers, model files and data sets: `nn.Linear`,
 `nn.optim.Adam`, `nn.state.safe_load`, `nn.datasets`.
 """
+import sys
+
+from tiny.frontend import hints
 from tiny.frontend.nn import (
     BatchNorm,
     BatchNorm1d,
@@ -33,3 +36,7 @@ __all__ = [
     "LayerNorm", "LayerNorm2d", "Linear", "ModuleList", "MultiheadAttention", "RMSNorm", "Sequential",
     "datasets", "optim", "state",
 ]
+
+
+def __getattr__(name: str):
+    raise hints.missing("module 'tiny.nn'", name, hints.NN, sys.modules[__name__])

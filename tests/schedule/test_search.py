@@ -1,4 +1,5 @@
 """The search: what it proposes is legal and computes the kernel, and it ends at the best it can reach."""
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -71,7 +72,8 @@ def test_it_keeps_the_start_where_everything_else_fails():
 
 def test_a_schedule_as_data_comes_back_the_same():
     kernel, schedule = matmul()
-    for one in [schedule, *neighbours(kernel, schedule, TARGET)]:
+    streaming = replace(schedule, streaming=True)
+    for one in [schedule, *neighbours(kernel, schedule, TARGET), *neighbours(kernel, streaming, TARGET)]:
         assert from_data(kernel, to_data(kernel, one)) == one
 
 

@@ -105,7 +105,9 @@ class _Timer:
 
     def __init__(self, plain: Rendered, sizes: tuple[int, ...], device: devices.Device, progress: tqdm):
         self._plain, self._sizes, self._device, self._progress = plain, sizes, device, progress
-        self._worker = _workers.setdefault(device.name, Worker(device.name))
+        if device.name not in _workers:
+            _workers[device.name] = Worker(device.name)
+        self._worker = _workers[device.name]
         self._best = float("inf")
         self._known: dict[Schedule, float] = {}
 
@@ -121,10 +123,8 @@ class _Timer:
         return [self._known.setdefault(one, float("inf")) for one in schedules]
 
     def _prepare(self, schedule: Schedule) -> Rendered | None:
-        try:
-            prepared = scheduled(self._plain.kernel, schedule, len(self._plain.pointers), self._device.target)
-        except ScheduleError:
-            return None
+        """The candidate as source text, None if that is too long to be worth compiling."""
+        prepared = scheduled(self._plain.kernel, schedule, len(self._plain.pointers), self._device.target)
         return prepared if len(prepared.source.text) <= LONGEST_SOURCE else None
 
     def _run(self, one: Rendered, code: bytes) -> float:

@@ -10,6 +10,19 @@ from tiny.schedule.kernel import Kernel
 NONE, NEIGHBOURS, SCATTERED = "none", "neighbours", "scattered"
 
 
+def loads(value: Node) -> list[Node]:
+    """What a value reads from memory, apart from positions that are read."""
+    return [node for node in toposort(value) if node.op is ops.LOAD and node.dtype is not dtypes.index]
+
+
+def divisor(size: int, most: int, least: int = 1) -> int:
+    """The largest number up to `most` that divides `size`; `most` itself, or `size` if that is smaller, where
+    only less than `least` does.
+    """
+    best = next(n for n in range(max(min(size, most), 1), 0, -1) if size % n == 0)
+    return best if best >= min(least, size) else min(size, most)
+
+
 def positions_of(kernel: Kernel) -> list[Integer]:
     """Every integer expression of the kernel: indices of loads and of the store,
     and positions used as values.

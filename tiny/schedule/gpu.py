@@ -7,11 +7,10 @@ result by itself, and neighbours in memory go to neighbouring items.
 from math import prod
 
 from tiny.ir import ops
-from tiny.ir.dtype import dtypes
 from tiny.ir.integer import bounds
-from tiny.ir.node import Node, toposort
+from tiny.ir.node import Node
 from tiny.schedule import gpu_matrix
-from tiny.schedule.axes import NEIGHBOURS, NONE, along
+from tiny.schedule.axes import NEIGHBOURS, NONE, along, divisor, loads
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import (
     BLOCK,
@@ -54,8 +53,8 @@ def _shared(kernel: Kernel, target: Target) -> Schedule | None:
         return None
     results = max(prod(bounds(free.src[0])[1] for free in kernel.axes), 1)
     wanted = target.threads * target.lanes * BUSY_WAVES
-    loads = _loads(total)
-    rows = bool(loads) and all(along(load.src[1], axis, 2) in (NEIGHBOURS, NONE) for load in loads)
+    read = loads(total.src[0])
+    rows = bool(read) and all(along(load.src[1], axis, 2) in (NEIGHBOURS, NONE) for load in read)
     reused = any(count > 1 for count in _rows(total, list(kernel.axes)).values())
     if results >= wanted and (reused or not rows):
         return None
@@ -89,7 +88,7 @@ def _row_sums(kernel: Kernel, total: Node, axis: Node, items: int, target: Targe
 def _column_sums(kernel: Kernel, total: Node, axis: Node, items: int, target: Target) -> Schedule:
     """Neighbouring items take neighbouring results; each sum is cut into as many pieces as items share it."""
     size = static_size(axis)
-    width = _divisor(size, UNROLLED)
+    width = divisor(size, UNROLLED)
     piece = -(-size // (items * width)) * width
     groups, threads = _grid(kernel.axes, dict.fromkeys(kernel.axes, 1),
                             max(min(target.work_items // items, target.lanes), 1))
@@ -117,7 +116,7 @@ def _alone(kernel: Kernel, target: Target) -> Schedule:
         loops.append(Loop(kernel.sequential, 1, LOOP))
     for number, axis in enumerate(reduced):
         size = static_size(axis)
-        width = _divisor(size, UNROLLED) if size and number == len(reduced) - 1 else 1
+        width = divisor(size, UNROLLED) if size and number == len(reduced) - 1 else 1
         if size and size // width > LONGEST_SUM and _rounds(total):
             loops.append(Loop(axis, width * 1024, BLOCK))
         loops.append(Loop(axis, width, LOOP))
@@ -131,12 +130,6 @@ def _rounds(total: Node) -> bool:
     return total.arg is ops.ADD and total.dtype.is_float
 
 
-def _loads(total: Node) -> list[Node]:
-    """What a sum reads, apart from positions that are read."""
-    return [node for node in toposort(total.src[0])
-            if node.op is ops.LOAD and node.dtype is not dtypes.index]
-
-
 def _rows(total: Node | None, free: list[Node]) -> dict[Node, int]:
     """How many points of each axis a work-item computes:
     more where an operand of the sum does not depend on it.
@@ -144,14 +137,14 @@ def _rows(total: Node | None, free: list[Node]) -> dict[Node, int]:
     unroll = dict.fromkeys(free, 1)
     if total is None:
         return unroll
-    loads = _loads(total)
+    read = loads(total.src[0])
     reuse = [
         axis
         for axis in free
-        if static_size(axis) and len(loads) > 1 and any(along(load.src[1], axis, 2) == NONE for load in loads)
+        if static_size(axis) and len(read) > 1 and any(along(load.src[1], axis, 2) == NONE for load in read)
     ]
     for axis in sorted(reuse, key=static_size)[-2:]:
-        rows = _divisor(static_size(axis), ROWS)
+        rows = divisor(static_size(axis), ROWS)
         if static_size(axis) // rows >= 8:
             unroll[axis] = rows
     return unroll
@@ -175,8 +168,3 @@ def _grid(free: list[Node], unroll: dict[Node, int], items: int) -> tuple[list[L
         elif not groups or groups[-1].axis is not axis:
             groups.append(Loop(axis, unroll[axis], GROUP))
     return groups, threads
-
-
-def _divisor(size: int, most: int) -> int:
-    """The largest number up to `most` that divides `size`."""
-    return next(n for n in range(max(min(size, most), 1), 0, -1) if size % n == 0)

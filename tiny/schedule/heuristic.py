@@ -7,12 +7,13 @@ from tiny.ir.dtype import dtypes
 from tiny.ir.integer import bounds, prod
 from tiny.ir.node import Node, toposort
 from tiny.schedule import products
-from tiny.schedule.axes import NEIGHBOURS, NONE, SCATTERED, along
+from tiny.schedule.axes import NEIGHBOURS, NONE, SCATTERED, along, divisor
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import (
     BLOCK,
     GROUP,
     LANES,
+    LONGEST_SUM,
     LOOP,
     SPLIT,
     UNROLL,
@@ -26,8 +27,6 @@ from tiny.schedule.loops import (
 from tiny.target import Target
 
 PARALLEL_WORK = 20_000  # elementary operations below which waking another thread costs more than it saves
-LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
-GROUPS_PER_THREAD = 4
 WORTH_UNPACKING = 8          # rows that a panel of unpacked weights serves at least
 LARGEST_TILES = 16           # columns of tiles in such a panel
 STRIP = 1024                 # columns whose sums wait in the first cache while rows are added
@@ -122,14 +121,14 @@ class _Chooser:
     def _choose_tile(self, lane_axis: Node | None) -> None:
         if self.total is None:
             return
-        sums = 24 if self.target.lanes >= 64 else 12
         if lane_axis in self.reduced or lane_axis is None:
             self._unroll_blocks(lane_axis)
-            self._tile_of_rows(sums if len(self.loads) > 1 else 4, lane_axis)
+            self._tile_of_rows(lane_axis)
             return
+        sums = 24 if self.target.lanes >= 64 else 12
         size = static_size(lane_axis)
         lanes = self.choice[lane_axis].lanes
-        vectors = 1 if size is None else _divisor(size // lanes, 4)
+        vectors = 1 if size is None else divisor(size // lanes, 4)
         rows = [
             axis
             for axis in self.kernel.axes
@@ -142,7 +141,7 @@ class _Chooser:
         ]
         if rows:
             row = max(rows, key=static_size)
-            self.choice[row].unroll = _divisor(static_size(row), max(1, sums // vectors), floor=4)
+            self.choice[row].unroll = divisor(static_size(row), max(1, sums // vectors), least=4)
         self.choice[lane_axis].unroll = vectors
 
     def _unroll_blocks(self, lane_axis: Node | None) -> None:
@@ -167,13 +166,13 @@ class _Chooser:
         ]
         self.choice[lane_axis].unroll = max(fitting, default=1)
 
-    def _tile_of_rows(self, sums: int, lane_axis: Node | None) -> None:
+    def _tile_of_rows(self, lane_axis: Node | None) -> None:
         """Lanes along the sum: unroll up to two axes of the result, so that each load serves several sums."""
         free = [axis for axis in self.kernel.axes if static_size(axis) and static_size(axis) > 1]
         reuse = [axis for axis in free if any(along(load.src[1], axis, 2) == NONE for load in self.loads)]
         reuse.sort(key=static_size, reverse=True)
         for axis in reuse[:2]:
-            self.choice[axis].unroll = _divisor(static_size(axis), 4)
+            self.choice[axis].unroll = divisor(static_size(axis), 4)
         made = prod(self.choice[axis].unroll for axis in self.kernel.axes)
         if made < 4 and lane_axis is not None:
             steps = static_size(lane_axis)
@@ -324,13 +323,7 @@ class _Chooser:
         if static_size(axis) is None:
             return tile
         others = max(self._work() // max(size, 1), 1)
-        step = max(size // (self.target.threads * GROUPS_PER_THREAD), PARALLEL_WORK // 2 // others, 1)
+        pieces = self.target.threads * products.GROUPS_PER_THREAD
+        step = max(size // pieces, PARALLEL_WORK // 2 // others, 1)
         step = min(step, -(-size // 2))
         return max(tile, step // tile * tile)
-
-
-def _divisor(size: int, most: int, floor: int = 1) -> int:
-    """The largest number up to `most` that divides `size`; `most` itself where only less than `floor` does.
-    """
-    best = next(n for n in range(max(min(size, most), 1), 0, -1) if size % n == 0)
-    return best if best >= min(floor, size) else min(size, most)

@@ -17,12 +17,13 @@ from tiny.ir import ops
 from tiny.ir.dtype import dtypes
 from tiny.ir.integer import bounds, prod
 from tiny.ir.node import Node, toposort
-from tiny.schedule.axes import NEIGHBOURS, NONE, SCATTERED, along
+from tiny.schedule.axes import NEIGHBOURS, NONE, SCATTERED, along, loads
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.loops import (
     BLOCK,
     GROUP,
     LANES,
+    LONGEST_SUM,
     LOOP,
     UNROLL,
     Loop,
@@ -35,11 +36,10 @@ from tiny.target import Target
 
 PANEL_BYTES = 1 << 18        # of a packed panel that is cut as one likes; a quarter of a usual second cache
 LARGEST_PANEL = 1 << 19      # of one that cannot be cut
-LONGEST_SUM = 4096           # steps of one float accumulator before its sum is set aside
 SHORT_BLOCK = 128            # steps of a block whose left factor lies in as many pages
 SHORTEST_SUM = 8             # steps; shorter sums are mostly loads and stores
 WORTH_BLOCKS = 1 << 15       # products below which loops as they come are as good
-GROUPS_PER_THREAD = 4
+GROUPS_PER_THREAD = 4        # so that threads that are done early find more
 WORTH_GROUPS = 1 << 17       # products that one group has at least
 WORTH_COPY = 20              # rows that a group has at least for each cycle that a vector of its panel costs
 MOST_ROWS = 8                # of a tile; each is a stream of its own
@@ -93,7 +93,7 @@ def choose(kernel: Kernel, target: Target) -> Schedule | None:
     best = min(found, key=lambda one: one[0], default=None)
     if best is None or best[0] > min(WORST, *map(_cost_along_sum, products(kernel))):
         return None
-    return _schedule(kernel, best[1], best[2], target)
+    return _schedule(best[1], best[2], target)
 
 
 def products(kernel: Kernel) -> Iterator[Product]:
@@ -119,10 +119,6 @@ def products(kernel: Kernel) -> Iterator[Product]:
             yield Product(left, right, rows, columns, batch, reduced)
 
 
-def _loads(value: Node) -> list[Node]:
-    return [node for node in toposort(value) if node.op is ops.LOAD and node.dtype is not dtypes.index]
-
-
 def operations(value: Node) -> int:
     """How many operations, casts included, an element of a value takes."""
     return sum(node.op.level == ops.SHARED and node.dtype is not dtypes.index and node.op is not ops.CONST
@@ -131,8 +127,8 @@ def operations(value: Node) -> int:
 
 def _way(value: Node, axis: Node, lanes: int) -> str:
     """How the loads of a value move along an axis, the worst of them."""
-    found = {along(load.src[1], axis, lanes) for load in _loads(value)}
-    gated = any(load.src[2:] and axis in toposort(load.src[2]) for load in _loads(value))
+    found = {along(load.src[1], axis, lanes) for load in loads(value)}
+    gated = any(load.src[2:] and axis in toposort(load.src[2]) for load in loads(value))
     return SCATTERED if SCATTERED in found or gated else NEIGHBOURS if NEIGHBOURS in found else NONE
 
 
@@ -242,7 +238,7 @@ def _even_part(size: int, most: int) -> int:
 
 
 # -- loops ---------------------------------------------------------------------------------------------------
-def _schedule(kernel: Kernel, product: Product, tile: Tile, target: Target) -> Schedule:
+def _schedule(product: Product, tile: Tile, target: Target) -> Schedule:
     """Groups, batches, panels of columns, blocks of the sum, rows; then the sum and the tile."""
     group, step = _group(product, tile, target)
     loops = [] if group is None else [Loop(group, step, GROUP)]

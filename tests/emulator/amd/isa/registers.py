@@ -69,7 +69,7 @@ def kernel_text(cases: tuple[Case, ...], number: int, processor: str) -> str:
         lines += case_text(case, processor)
     more = assemble.ACCUMULATORS if processor == "gfx942" else ".amdhsa_wavefront_size32 1"
     sizes = {"lds": LDS_BYTES, "scratch": SCRATCH_BYTES, "arguments": 32, "more": more}
-    return assemble.HEADER.format(name=f"kernel{number}", body="\n".join(lines), **sizes)
+    return assemble.described(f"kernel{number}", "\n".join(lines), **sizes)
 
 
 def case_text(case: Case, processor: str) -> list[str]:

@@ -299,7 +299,7 @@ class Text:
         if not self.wide:
             more += "\n.amdhsa_wavefront_size32 1"
         sizes = {"lds": 0, "scratch": 0, "arguments": 16, "more": more}
-        return assemble.HEADER.format(name=self.name, body="\n".join(self.lines), **sizes)
+        return assemble.described(self.name, "\n".join(self.lines), **sizes)
 
 
 def accumulator(each: Case) -> int:

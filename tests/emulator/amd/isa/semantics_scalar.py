@@ -117,7 +117,7 @@ class Text:
         more = assemble.ACCUMULATORS if self.lanes == 64 else "\n.amdhsa_wavefront_size32 1"
         body = "\n".join([*self.lines, *end])
         sizes = dict(lds=0, scratch=0, arguments=16, more=more)
-        return assemble.HEADER.format(name=self.name, body=body, **sizes)
+        return assemble.described(self.name, body, **sizes)
 
 
 def operand_kinds(each: Case) -> tuple[str, ...]:

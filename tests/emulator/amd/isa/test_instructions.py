@@ -346,11 +346,11 @@ def image():
     """All cases in one code object."""
     texts = []
     for name, (code, _) in CASES.items():
-        texts.append(assemble.HEADER.format(name=name, body=LOAD + code + STORE, **SIZES))
+        texts.append(assemble.described(name, LOAD + code + STORE, **SIZES))
     for name, (code, _) in SCALAR.items():
         loads = "v_readfirstlane_b32 s10, v1\nv_readfirstlane_b32 s11, v3"
         body = f"{LOAD}\n{loads}\n{code}\nv_mov_b32 v20, s20\n{STORE}"
-        texts.append(assemble.HEADER.format(name=name, body=body, **SIZES))
+        texts.append(assemble.described(name, body, **SIZES))
     return assemble.assemble("\n".join(texts), "gfx1100")
 
 

@@ -11,15 +11,15 @@ from tiny.toolchain import Cache, Source, compile_objects, find_compiler
 CODE_ADDRESS = 0x7F00_0000_0000
 BEFORE = """\
 .text
-.globl kernel
+.globl {name}
 .p2align 8
-.type kernel,@function
-kernel:"""
+.type {name},@function
+{name}:"""
 BEHIND = """
 s_endpgm
 .rodata
 .p2align 6
-.amdhsa_kernel kernel
+.amdhsa_kernel {name}
 .amdhsa_user_sgpr_kernarg_segment_ptr 1
 .amdhsa_kernarg_size {arguments}
 .amdhsa_next_free_vgpr 128
@@ -33,14 +33,22 @@ s_endpgm
 ACCUMULATORS = ".amdhsa_accum_offset 128"  # gfx942 divides its VGPRs at this one
 
 
+def described(name: str, body: str, **sizes) -> str:
+    """The text of a kernel of that name. sizes: lds, scratch and arguments, in bytes as in `compiled`, and
+    `more`: further lines of the descriptor.
+    """
+    return f"{BEFORE.format(name=name)}\n{body}{BEHIND.format(name=name, **sizes)}"
+
+
 def compiled(source: Source, processor: str, lds: int = 0, scratch: int = 0, arguments: int = 0) -> bytes:
     """The code object of an assembly text. lds: bytes of a workgroup; scratch: of a lane; arguments: of the
     kernarg segment. CompileError with the assembler's message for text it refuses.
     """
     if ".amdhsa_kernel" not in source.text:
         more = ACCUMULATORS if processor == "gfx942" else ""
-        behind = BEHIND.format(lds=lds, scratch=scratch, arguments=arguments, more=more)
-        source = Source(source.name, source.text + behind, preamble=BEFORE)  # errors count its own lines
+        behind = BEHIND.format(name="kernel", lds=lds, scratch=scratch, arguments=arguments, more=more)
+        before = BEFORE.format(name="kernel")  # apart, so that errors count the text's own lines
+        source = Source(source.name, source.text + behind, preamble=before)
     folder = config.current().cache_folder
     cache = Cache(folder) if folder else None
     flags = ["-x", "assembler-with-cpp", "--target=amdgcn-amd-amdhsa", f"-mcpu={processor}"]

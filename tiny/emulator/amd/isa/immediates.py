@@ -1,6 +1,7 @@
 """How LLVM writes the 16-bit constants of SOPP and SOPK: counters, hardware registers, messages, delays."""
 
 from tiny.emulator.amd.isa.decode import Instruction, Operand
+from tiny.hcq.layout import Struct, bits
 
 # Source: the names llvm-mc prints for gfx11; the numbers are those of the field.
 HARDWARE_REGISTERS = {
@@ -153,11 +154,27 @@ def _end(value: int, instruction: Instruction) -> str:
     return str(value) if value else ""
 
 
+class RegisterPart(Struct, dwords=1):
+    """The 16 bits by which s_getreg and s_setreg name a part of a hardware register: its number, the lowest
+    bit, how many bits. Source: AMD, "RDNA3 ISA", S_GETREG_B32.
+    """
+
+    number = bits(0, 0, 6)
+    low = bits(0, 6, 5)
+    width = bits(0, 11, 5, less=1)
+
+
+def register_part(value: int) -> RegisterPart:
+    """The part of a hardware register that an instruction's constant names."""
+    return RegisterPart.decode((value & 0xFFFF).to_bytes(4, "little"))
+
+
 def _hardware_register(value: int, instruction: Instruction) -> str:
-    number, offset, width = value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
-    known = HARDWARE_REGISTERS[instruction.family.name].get(number)
-    name = f"HW_REG_{known}" if known else str(number)
-    return f"hwreg({name})" if (offset, width) == (0, 32) else f"hwreg({name}, {offset}, {width})"
+    part = register_part(value)
+    known = HARDWARE_REGISTERS[instruction.family.name].get(part.number)
+    name = f"HW_REG_{known}" if known else str(part.number)
+    whole = (part.low, part.width) == (0, 32)
+    return f"hwreg({name})" if whole else f"hwreg({name}, {part.low}, {part.width})"
 
 
 # s_waitcnt: (name, (lowest bit, width) of its parts, the low one first); a counter at its highest is not
@@ -173,9 +190,9 @@ def _counts(value: int, instruction: Instruction) -> str:
     found = []
     for name, parts in COUNTERS[instruction.family.name]:
         count, width = 0, 0
-        for low, bits in parts:
-            count |= (value >> low & (1 << bits) - 1) << width
-            width += bits
+        for low, size in parts:
+            count |= (value >> low & (1 << size) - 1) << width
+            width += size
         found.append((name, count, (1 << width) - 1))
     shown = [f"{name}({count})" for name, count, highest in found if count != highest]
     return " ".join(shown or [f"{name}({count})" for name, count, _ in found])

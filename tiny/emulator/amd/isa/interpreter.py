@@ -14,14 +14,14 @@ from tiny.emulator.amd.isa.decode import EXEC, VCC, Instruction
 from tiny.emulator.amd.isa.errors import UnsupportedError
 from tiny.emulator.amd.isa.evaluate import evaluate
 from tiny.emulator.amd.isa.expression import Value
-from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS
+from tiny.emulator.amd.isa.immediates import SENDMSG_DEALLOC_VGPRS, register_part
 from tiny.emulator.amd.isa.lower import (
     Store,
     lower,
     raw,
 )
 from tiny.emulator.amd.isa.memory import MemoryFault
-from tiny.emulator.amd.isa.mode import INDEX, SETTABLE, Mode
+from tiny.emulator.amd.isa.mode import DENORMALS, INDEX, ROUNDING, SETTABLE, Mode
 from tiny.emulator.amd.isa.state import (
     AT_BARRIER,
     ENDED,
@@ -355,8 +355,8 @@ def check_barrier(instruction: Instruction) -> None:
 
 def hardware_register(instruction: Instruction) -> tuple[int, int, int]:
     """(number, lowest bit, width) that s_getreg and s_setreg name."""
-    value = next(each.value for each in instruction.sources if each.token == "hwreg")
-    return value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
+    part = register_part(next(each.value for each in instruction.sources if each.token == "hwreg"))
+    return part.number, part.low, part.width
 
 
 def mode_with(held: int, number: int, value: int, mask: int) -> int:
@@ -372,11 +372,11 @@ def mode_with(held: int, number: int, value: int, mask: int) -> int:
 
 def changed_mode(mode: int, instruction: Instruction) -> int:
     """The mode after s_round_mode, s_denorm_mode or s_set_gpr_idx."""
-    if "gpr_idx" in instruction.name:
-        index = instruction.sources[-1].value & 15 if instruction.sources else 0
-        return mode & ~INDEX.mask | index << 28
-    value = instruction.sources[0].value & 15
-    return mode & ~15 | value if instruction.name == "s_round_mode" else mode & ~0xF0 | value << 4
+    field = INDEX
+    if "gpr_idx" not in instruction.name:
+        field = ROUNDING if instruction.name == "s_round_mode" else DENORMALS
+    value = instruction.sources[-1].value if instruction.sources else 0
+    return mode & ~field.mask | field.placed(value) & field.mask
 
 
 def run(dispatch: Dispatch, cancelled: Callable[[], bool] | None = None, first: int = 0) -> None:

@@ -11,7 +11,8 @@ from tiny.hcq.layout import Struct, bits
 class ModeRegister(Struct, dwords=1):
     """Source: AMD, "RDNA3 ISA", table 13, "MI300 ISA", section 3.8; gfx12 has neither dx10_clamp nor ieee.
 
-    round_*, denormals_*: 32 for f32, 64 for f16 and f64
+    round_*, denormals_*: 32 for f32, 64 for f16 and f64; denormals_*: bit 0 keeps those of operands, bit 1
+    those of results
     index   not the hardware's: where a wave's word keeps the index mode of gfx9
     """
 
@@ -25,6 +26,14 @@ class ModeRegister(Struct, dwords=1):
     index = bits(0, 28, 4)
 
 
+class _Groups(Struct, dwords=1):
+    """The fields that one instruction sets together: s_round_mode, s_denorm_mode."""
+
+    rounding = bits(0, 0, 4)
+    denormals = bits(0, 4, 4)
+
+
+ROUNDING, DENORMALS = _Groups.fields["rounding"], _Groups.fields["denormals"]
 SETTABLE = 0x8003FF  # what s_setreg may change; other bits are exceptions and debugging
 INDEX = ModeRegister.fields["index"]
 
@@ -69,6 +78,7 @@ class Mode(NamedTuple):
         return without_denormals(value) if wanted[output] else value
 
     def rounding(self, kind: str) -> int:
+        """In which direction results of a kind are rounded, a number of rounding.py."""
         return self.round32 if kind == "f32" else self.round16_64
 
     def field(self, name: str, kind: str) -> bool:

@@ -35,13 +35,11 @@ ERRORS = (OSError, ToolchainError, ObjectError, ValueError, EmulationError, Memo
 
 
 def parser() -> argparse.ArgumentParser:
+    """The command line."""
     made = argparse.ArgumentParser(prog="python -m tiny run-asm", description=__doc__)
     made.add_argument("file", help="assembly in LLVM's syntax, or a code object; - is standard input")
     bench.add_options(made)
     made.add_argument("--translate", action="store_true", help="run translated to C; registers are not shown")
-    made.add_argument("--checked", action="store_true",
-                      help="look for what a card would not report, as CHECK=1 does, and for every read of "
-                      "what was never written")
     made.add_argument("--trace", action="store_true", help="print every instruction of the first wave")
     return made
 

@@ -92,6 +92,7 @@ def told(error: Exception) -> str:
 
 
 def whole(text: str) -> int:
+    """A number as Python writes it: 64, 0x40."""
     return int(text, 0)
 
 
@@ -107,6 +108,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="work items of a workgroup: x[,y[,z]]")
     parser.add_argument("--arg", "--buffer", dest="arguments", type=argument, action="append", default=[],
                         metavar="ARG", help="an argument; repeat for more, see below")
+    parser.add_argument("--checked", action="store_true",
+                        help="look for what a card would not report, as CHECK=1 does, and for every read of "
+                        "what was never written")
     parser.add_argument("--lds", type=whole, default=0, help="bytes of local memory, for bare assembly")
     parser.add_argument("--scratch", type=whole, default=0,
                         help="bytes of scratch for a lane, for bare assembly")

@@ -35,10 +35,12 @@ class Debugger(cmd.Cmd):
 
     # -- the loop --------------------------------------------------------------------------------------------
     def say(self, *lines: str) -> None:
+        """Print lines."""
         for line in lines:
             print(line.rstrip(), file=self.stdout)
 
     def start(self) -> None:
+        """Say what is debugged, and where it stands."""
         kernel, work = self.run.kernel, self.run.dispatch
         self.say(
             f"{kernel.name}: {kernel.family.name}, wave{kernel.wave_size}, {views.comma(work.groups)} groups "
@@ -57,6 +59,7 @@ class Debugger(cmd.Cmd):
                     return
 
     def onecmd(self, line: str) -> bool:
+        """Execute a command, maybe shortened or an alias; whether to leave. What is refused is shown."""
         word, space, rest = line.strip().partition(" ")
         if word == "EOF":                                    # Ctrl-D, as `cmd` tells it
             self.say("")
@@ -91,6 +94,7 @@ class Debugger(cmd.Cmd):
                 self.say(f"{syntax:28} {what}" if len(syntax) < 28 else f"{syntax}\n{'':28} {what}")
 
     def default(self, line: str) -> None:
+        """ValueError for an unknown command, with the one that was meant or with all there are."""
         word = line.split()[0]
         close = difflib.get_close_matches(word, self.names(), n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(self.names())}"
@@ -98,16 +102,15 @@ class Debugger(cmd.Cmd):
 
     # -- running ---------------------------------------------------------------------------------------------
     def _moved(self, stop: Stop) -> bool:
-        """Show where a run came to a halt; leave if the kernel has ended."""
+        """Show where a run came to a halt; False, for the debugger stays."""
         if stop.error is not None:
             self.say(f"error: {stop.reason}")
             self.say("the registers and the memory are as they were then; `continue` or `quit` ends it")
             return False
         if stop.reason:
             self.say(stop.reason)
-        if stop.over:
-            return False
-        self.say(views.where(self.run))
+        if not stop.over:
+            self.say(views.where(self.run))
         return False
 
     def _going(self) -> None:

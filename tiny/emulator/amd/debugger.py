@@ -107,13 +107,11 @@ class KernelBreak:
 
 
 def parser() -> argparse.ArgumentParser:
+    """The command line."""
     made = argparse.ArgumentParser(prog="python -m tiny debug", description=__doc__)
     made.add_argument("file", help="assembly, a code object, or a Python program (.py)")
     bench.add_options(made)
     made.add_argument("--commands", metavar="FILE", help="commands, one a line; by default from the terminal")
-    made.add_argument("--checked", action="store_true",
-                      help="look for what a card would not report, as CHECK=1 does, and for every read of "
-                      "what was never written")
     made.epilog += "\n\nWhat stands behind -- are the arguments of the Python program."
     return made
 

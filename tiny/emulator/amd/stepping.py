@@ -5,6 +5,7 @@ here prints; `debugger` is the part that people see.
 """
 
 import fnmatch
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,6 +51,7 @@ class Breakpoint:
     hits: int = 0
 
     def matches(self, run: "Stepping", wave: Wave) -> bool:
+        """Whether a wave stands at it."""
         if self.group not in (None, wave.group) or self.wave not in (None, wave.number):
             return False
         executed = run.executed[wave.number]
@@ -72,7 +74,7 @@ class Watchpoint:
 
     number: int
     text: str
-    read: object
+    read: Callable[["Stepping", Wave], bytes | None]
     per_wave: bool
     seen: dict = field(default_factory=dict)
 
@@ -133,6 +135,7 @@ class Stepping:
 
     # -- places ----------------------------------------------------------------------------------------------
     def mnemonic(self, pc: int) -> str:
+        """The name of an instruction, "" where there is none."""
         try:
             return self.kernel.at(pc).name
         except DecodeError:
@@ -173,10 +176,12 @@ class Stepping:
 
     # -- places to stop at -----------------------------------------------------------------------------------
     def add_breakpoint(self, **fields) -> Breakpoint:
+        """A new one; fields: those of Breakpoint behind its number."""
         self.breakpoints.append(Breakpoint(self._number(), **fields))
         return self.breakpoints[-1]
 
     def add_watchpoint(self, text: str, read, per_wave: bool) -> Watchpoint:
+        """A new one; see Watchpoint. It compares with what is there now."""
         self.watchpoints.append(Watchpoint(self._number(), text, read, per_wave))
         self._note_watched()
         return self.watchpoints[-1]

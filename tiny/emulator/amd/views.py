@@ -100,6 +100,7 @@ def _value(register: Register, wave: Wave, lane: str | None) -> int:
 
 
 def lane_number(text: str, wave: Wave) -> int:
+    """The lane that a text names; ValueError for one that the wave does not have."""
     if not text.isdigit() or int(text) >= wave.lanes:
         raise ValueError(f"lane {text!r}: a wave has the lanes 0 to {wave.lanes - 1}")
     return int(text)
@@ -107,6 +108,7 @@ def lane_number(text: str, wave: Wave) -> int:
 
 # -- where -------------------------------------------------------------------------------------------------
 def comma(numbers) -> str:
+    """Numbers with commas between them: 1,0,3."""
     return ",".join(map(str, numbers))
 
 
@@ -248,4 +250,5 @@ def local_bytes(run: Stepping, space: str, lane: int, address: int, size: int) -
 
 
 def memory_lines(address: int, data: bytes, format: str) -> list[str]:
+    """Memory as lines, as many elements in each as fit a screen."""
     return dumped(address, data, format, {1: 16, 2: 8, 4: 8, 8: 4}[width(format)])

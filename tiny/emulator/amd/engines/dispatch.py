@@ -61,33 +61,28 @@ def from_registers(values: Mapping[int, int], counts: tuple[int, int, int], init
     else:
         groups = counts
         grid = tuple(count * size for count, size in zip(counts, threads, strict=True))
-    rsrc2 = word("COMPUTE_PGM_RSRC2")
-    fields = file.COMPUTE_PGM_RSRC2.parse(rsrc2)
-    lds = fields.LDS_SIZE * LDS_UNIT
+    rsrc2 = file.COMPUTE_PGM_RSRC2.parse(word("COMPUTE_PGM_RSRC2"))
+    lds = rsrc2.LDS_SIZE * LDS_UNIT
     check_lds(lds, where)
-    scratch = (
-        file.COMPUTE_TMPRING_SIZE.parse(word("COMPUTE_TMPRING_SIZE")).WAVESIZE * SCRATCH_UNITS[card.major]
-    )
-    if fields.SCRATCH_EN and not scratch:
+    ring = file.COMPUTE_TMPRING_SIZE.parse(word("COMPUTE_TMPRING_SIZE"))
+    scratch = ring.WAVESIZE * SCRATCH_UNITS[card.major]
+    if rsrc2.SCRATCH_EN and not scratch:
         raise EmulatorError(f"{where}: the kernel needs scratch memory, COMPUTE_TMPRING_SIZE has none")
     first = sh(file.COMPUTE_USER_DATA_0)
-    wave_size = 32 if card.major > 9 and start.CS_W32_EN else 64
+    scratch_base = word("COMPUTE_DISPATCH_SCRATCH_BASE_HI") << 32 | word("COMPUTE_DISPATCH_SCRATCH_BASE_LO")
     return Dispatch(
         code=(word("COMPUTE_PGM_HI") << 32 | word("COMPUTE_PGM_LO")) << 8,
         rsrc1=word("COMPUTE_PGM_RSRC1"),
-        rsrc2=rsrc2,
+        rsrc2=word("COMPUTE_PGM_RSRC2"),
         rsrc3=word("COMPUTE_PGM_RSRC3"),
         user_data=tuple(values.get(first + n, 0) for n in range(16)),
         groups=groups,
         threads=threads,
         grid=grid,
-        wave_size=wave_size,
+        wave_size=32 if card.major > 9 and start.CS_W32_EN else 64,
         lds=lds,
-        scratch=scratch if fields.SCRATCH_EN else 0,
-        scratch_base=(
-            word("COMPUTE_DISPATCH_SCRATCH_BASE_HI") << 32 | word("COMPUTE_DISPATCH_SCRATCH_BASE_LO")
-        )
-        << 8,
+        scratch=scratch if rsrc2.SCRATCH_EN else 0,
+        scratch_base=scratch_base << 8,
     )
 
 

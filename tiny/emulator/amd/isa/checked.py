@@ -16,15 +16,15 @@ import numpy as np
 from tiny.emulator.amd.isa.addressing import Plan, plan, scalar_plan
 from tiny.emulator.amd.isa.decode import EXEC, VCC, Instruction
 from tiny.emulator.amd.isa.defined import Traced, spread
-from tiny.emulator.amd.isa.expression import Value
+from tiny.emulator.amd.isa.expression import Value, parts_of
 from tiny.emulator.amd.isa.interpreter import Interpreter, leaf_reader
 from tiny.emulator.amd.isa.lower import PRIVATE_APERTURE, SHARED_APERTURE, Store, raw
 from tiny.emulator.amd.isa.state import AT_BARRIER, ENDED, POISON, RUNNING, Group, UninitialisedError, Wave
 
 ALL = np.uint32(0xFFFFFFFF)
-REGISTER_LEAVES = (
+REGISTER_LEAVES = {
     "vgpr", "vgpr_kept", "sgpr", "lanebit", "scc", "vccz", "gather", "scatter", "vgpr_at", "sgpr_at",
-)  # fmt: skip
+}  # fmt: skip
 PAST_CACHES = ("glc", "dlc", "sc0", "sc1", "scope")  # bits of an access that ask for coherence
 WIDE = 8  # bytes of an LDS access that has to be aligned to a dword
 
@@ -406,23 +406,16 @@ def register_bytes(
 
 def register_leaves(values: list[Value]) -> list[Value]:
     """The leaves of expressions that are registers, each once."""
-    found, seen, todo = [], set(), list(values)
-    while todo:
-        value = todo.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if value.op in REGISTER_LEAVES:
-            found.append(value)
-        todo += [each for each in value.args if isinstance(each, Value)]
-    return found
+    return parts_of(values, REGISTER_LEAVES)
 
 
 def scalar_name(code: int) -> str:
+    """A scalar register as errors call it."""
     return {VCC: "vcc", EXEC: "exec"}.get(code, f"s{code}")
 
 
 def leaf_name(leaf: Value) -> str:
+    """The register that a leaf reads, as errors call it."""
     if leaf.op in ("vgpr", "vgpr_kept"):
         return f"v{leaf.args[0]}"
     if leaf.op in ("gather", "scatter"):

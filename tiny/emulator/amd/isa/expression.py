@@ -10,7 +10,7 @@ rounding innocuous?", 1995). A float becomes an integer by truncation, the neare
 fit, 0 for NaN.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 WIDTH = {
     "b1": 1,
@@ -262,3 +262,17 @@ def apply(function: Callable, operands: list[Value], known: dict) -> tuple[Value
     """A row's function applied to these Values."""
     results = function(*operands, **known)
     return results if isinstance(results, tuple) else (results,)
+
+
+def parts_of(values: Sequence[Value], ops: Collection[str]) -> list[Value]:
+    """What occurs in expressions and is one of these operations or leaves, each once."""
+    found, seen, todo = [], set(), list(values)
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if value.op in ops:
+            found.append(value)
+        todo += [each for each in value.args if isinstance(each, Value)]
+    return found

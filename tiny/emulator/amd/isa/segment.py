@@ -3,10 +3,9 @@ stored once.
 """
 
 from tiny.emulator.amd.isa.c_text import Writer
-from tiny.emulator.amd.isa.expression import Value
+from tiny.emulator.amd.isa.expression import Value, parts_of
 from tiny.emulator.amd.isa.lower import Store
 
-UNIFORM = {"sgpr", "scc", "exec"}
 LANE_WISE = {"vgpr", "vgpr_at", "mask", "exec_lanes"}
 EXEC = 126
 
@@ -186,16 +185,7 @@ def uses_index(store: Store) -> bool:
 
 def mentions(value: Value, ops: set[str]) -> bool:
     """Whether a leaf of those kinds occurs in a value."""
-    todo, seen = [value], set()
-    while todo:
-        each = todo.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        if each.op in ops:
-            return True
-        todo += [part for part in each.args if isinstance(part, Value)]
-    return False
+    return bool(parts_of([value], ops))
 
 
 def mask_text(code: int, wave_size: int) -> str:

@@ -113,6 +113,8 @@ def test_context_is_local_to_a_thread_and_a_task():
 
 
 def test_context_refuses_what_is_no_setting_and_forgives_the_peers():
+    with pytest.raises(ConfigError, match="Context: debug is not a setting; did you mean DEBUG?"):
+        Context(debug=1)
     with pytest.raises(ConfigError, match="Context: DEBGU is not a setting; did you mean DEBUG?"):
         Context(DEBGU=1)
     with Context(WINO=1):

@@ -147,7 +147,7 @@ def read_environment(environment: dict[str, str]) -> tuple[Config, list[str]]:
 def _nearest(name: str) -> str:
     if name in _FIELDS:
         return f"; write {name}, without TINY_"
-    close = difflib.get_close_matches(name, _FIELDS, n=1)
+    close = difflib.get_close_matches(name.upper(), _FIELDS, n=1)
     return f"; did you mean {close[0]}?" if close else f"; the settings are {', '.join(_FIELDS)}"
 
 

@@ -139,7 +139,7 @@ def _print_registers(group: Group) -> None:
     for register in range(len(wave.v)):
         if (wave.v[register] != fresh.v[register]).any():
             print(f"      v{register}")
-            _print_words(wave.v[register])
+            _print_words(wave.v[register][:fresh.exec.bit_length()])   # lanes that are work-items
 
 
 def _print_buffer(argument: bench.Argument) -> None:

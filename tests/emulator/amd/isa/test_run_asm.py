@@ -50,6 +50,7 @@ def test_shows_registers_and_memory(source, capsys, translate):
     text = capsys.readouterr().out
     assert "00000000 00000003 00000006 00000009" in text.split("buffer 0")[1]
     assert translate or "v3\n       0 00000000 00000003" in text
+    assert "a5a5a5a5" not in text                           # lanes that no work-item of the group has
 
 
 def test_shows_each_instruction(source, capsys):

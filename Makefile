@@ -13,8 +13,8 @@ run: setup            ## let SmolLM2 go on with $(PROMPT)
 test: lint            ## what every change must pass
 	@$(PYTEST) -m "not slow and not oracle and not device"
 
-test-all: setup-test  ## and what takes longer; property tests look for new examples
-	@$(PYTEST) --hypothesis-profile=new -m "not oracle and not device"
+test-all: setup-test  ## and what takes longer: new examples of property tests, emulated cards' code optimized
+	@$(PYTEST) --hypothesis-profile=new --optimized -m "not oracle and not device"
 
 test-emulated: setup-test  ## the tests of tensors on emulated cards, all but those that tests/emulated.py names
 	@for card in gfx1100 gfx1201 gfx942; do echo $$card; AMD=1 EMULATE=$$card \

@@ -1,6 +1,7 @@
 """Switches for the whole suite: `--oracle` runs every tensor through numpy, not on a device;
 `--update-golden` writes the texts in tests/golden anew; `--other-schedules SEED` gives each kernel not the
-loops that the heuristics choose but some that a search might come upon. AMD=1 EMULATE=... runs the tests of
+loops that the heuristics choose but some that a search might come upon; `--optimized` compiles what emulated
+cards run as always, see tests/translations.py. AMD=1 EMULATE=... runs the tests of
 tensors on an emulated card, as `make test-emulated` does: all but those about the CPU, and those of
 tests/emulated.py.
 """
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import emulated, evaluate, other_schedules
+from tests import emulated, evaluate, other_schedules, translations
 from tiny import config
 from tiny.devices import Device
 
@@ -23,7 +24,23 @@ settings.load_profile("same")
 def pytest_addoption(parser):
     parser.addoption("--oracle", action="store_true", help="evaluate tensors with numpy, not on a device")
     parser.addoption("--other-schedules", type=int, help="kernels with loops drawn by this seed")
+    parser.addoption("--optimized", action="store_true", help="optimize what emulated cards run")
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_translations(request):
+    """Where the tensors of all tests are on an emulated card, running takes longer than compiling."""
+    optimized = request.config.getoption("--optimized") or Device.DEFAULT != "CPU"
+    with translations.compiled(optimized):
+        yield
+
+
+@pytest.fixture(scope="module")
+def optimized_translations():
+    """What emulated cards run is compiled as always."""
+    with translations.compiled(optimized=True):
+        yield
 
 
 @pytest.fixture

@@ -6,20 +6,16 @@ interpreter and by the translation to C; expected values come from functions ove
 nothing of the table.
 """
 
-import contextlib
 import functools
 import re
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from unittest import mock
 
 import numpy as np
 
 from tests.emulator.amd.isa import compiled
 from tiny.emulator.amd.isa import assemble, code_object
-from tiny.emulator.amd.isa import run as isa_run
-from tiny.hcq.cpu import host
 
 PROCESSORS = ("gfx1100", "gfx1201", "gfx942")
 ITEMS, SPECIALS = 192, 12
@@ -323,25 +319,12 @@ def kernels(cases: Iterable[Case], processor: str) -> list[Text]:
     ]
 
 
-def quick_flags(arch: str, features: frozenset[str], flags: Callable = host.flags) -> tuple[str, ...]:
-    """A quarter of the time to compile; a slow test has the optimized code."""
-    return (*flags(arch, features), "-O0")
-
-
-def quick():
-    """A context in which translations are compiled without optimization."""
-    return mock.patch.object(isa_run.host, "flags", quick_flags)
-
-
 # -- running -------------------------------------------------------------------------------------------------
-def run(
-    image: code_object.Image, kernel: Text, block: int, translated: bool, optimized: bool = False
-) -> np.ndarray:
+def run(image: code_object.Image, kernel: Text, block: int, translated: bool) -> np.ndarray:
     """(words, ITEMS) dwords, as the cases stored them."""
     loaded = np.concatenate([inputs(kinds, block).reshape(-1) for kinds in kernel.loads])
     out = np.zeros(kernel.words * ITEMS, dtype=np.uint32)
-    with contextlib.nullcontext() if optimized else quick():
-        compiled.launch(image, kernel.name, [out, loaded], (1, 1, 1), (ITEMS, 1, 1), translated)
+    compiled.launch(image, kernel.name, [out, loaded], (1, 1, 1), (ITEMS, 1, 1), translated)
     return out.reshape(kernel.words, ITEMS)
 
 
@@ -430,15 +413,13 @@ def assembled(processor: str, cases: tuple[Case, ...]) -> tuple[code_object.Imag
     return assemble.assemble("\n".join(each.text() for each in texts), processor), texts
 
 
-def check(
-    cases: tuple[Case, ...], processor: str, translated: bool, optimized: bool = False
-) -> list[str]:
+def check(cases: tuple[Case, ...], processor: str, translated: bool) -> list[str]:
     """What differs from the expected values; the translation, being fast, gets more of them."""
     image, texts = assembled(processor, cases)
     wrong = []
     for kernel in texts:
         for block in range(4 if translated else 1):
-            stored, place = run(image, kernel, block, translated, optimized), 0
+            stored, place = run(image, kernel, block, translated), 0
             for each in kernel.cases:
                 count = sum(words_of(kind) for kind in each.results)
                 wrong.append(differing(each, processor, block, stored[place : place + count]))

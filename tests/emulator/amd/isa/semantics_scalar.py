@@ -19,7 +19,6 @@ from tests.emulator.amd.isa.semantics import (
     inputs,
     kind_of,
     plain,
-    quick,
     span,
     values,
     words_of,
@@ -154,9 +153,8 @@ def run(image: code_object.Image, text: Text, number: int, translated: bool) -> 
         record[:, : len(kinds)] = inputs(kinds, 0)[:, items, :2].transpose(1, 0, 2)
         parts.append(record.reshape(-1))
     out = np.zeros((text.waves, 32 * text.registers), dtype=np.uint32)
-    with quick():
-        buffers = [out.reshape(-1), np.concatenate(parts)]
-        compiled.launch(image, text.name, buffers, (1, 1, 1), (GROUP, 1, 1), translated)
+    buffers = [out.reshape(-1), np.concatenate(parts)]
+    compiled.launch(image, text.name, buffers, (1, 1, 1), (GROUP, 1, 1), translated)
     return out
 
 

@@ -10,6 +10,7 @@ from tiny.emulator.amd.isa import assemble, run
 from tiny.emulator.amd.isa.memory import HostMemory, MemoryFault
 from tiny.emulator.amd.isa.state import Dispatch, EmulationError
 
+pytestmark = pytest.mark.usefixtures("optimized_translations")
 PROCESSORS = ["gfx1100", "gfx1201", "gfx942"]
 BOTH = pytest.mark.parametrize("translated", [False, True], ids=["interpreter", "translation"])
 EACH = pytest.mark.parametrize("processor", PROCESSORS)

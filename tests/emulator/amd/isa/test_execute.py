@@ -12,6 +12,7 @@ import pytest
 
 from tests.emulator.amd.isa import compiled
 
+pytestmark = pytest.mark.usefixtures("optimized_translations")
 ITEMS = 128
 PROCESSORS = ["gfx1100", "gfx1201", "gfx942"]
 SOURCE = (compiled.FOLDER / "corpus.c").read_text()

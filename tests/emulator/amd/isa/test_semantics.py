@@ -112,13 +112,6 @@ def test_instructions_compute_what_the_manual_says(processor, translated):
     assert not wrong, f"{len(wrong)} cases:\n" + "\n".join(wrong)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("processor", semantics.PROCESSORS)
-def test_optimized_translations_compute_what_the_manual_says(processor):
-    wrong = semantics.check(CASES, processor, translated=True, optimized=True)
-    assert not wrong, f"{len(wrong)} cases:\n" + "\n".join(wrong)
-
-
 @pytest.mark.parametrize("processor", semantics.PROCESSORS)
 @pytest.mark.parametrize("translated", [False, True], ids=["interpreted", "translated"])
 def test_scalar_instructions_compute_what_the_manual_says(processor, translated):

@@ -90,14 +90,19 @@ class Program:
 
 def _built(sources: list[Source]) -> list[Image]:
     """The sources compiled and loaded; some of them share an image."""
-    settings, arch = config.current(), host.architecture()
+    settings, machine = config.current(), MACHINES[host.architecture()]
     cache = Cache(settings.cache_folder) if settings.cache_folder else None
-    compiler = find_compiler(settings.cc, cache)
-    flags = [*host.flags(arch, host_features(arch)), "-fvisibility=default"]
+    compiler, flags = find_compiler(settings.cc, cache), compiler_flags()
     objects = compile_objects(sources, compiler, flags, cache, settings.parallel or settings.core_count)
     system = io.Provider()                                  # not the devices' own: nobody watches this one
-    images = {data: Image(data, MACHINES[arch], system) for data in dict.fromkeys(objects)}
+    images = {data: Image(data, machine, system) for data in dict.fromkeys(objects)}
     return [images[data] for data in objects]
+
+
+def compiler_flags() -> list[str]:
+    """How translations are compiled for this machine."""
+    arch = host.architecture()
+    return [*host.flags(arch, host_features(arch)), "-fvisibility=default"]
 
 
 def host_features(arch: str) -> frozenset[str]:

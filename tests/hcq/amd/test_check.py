@@ -15,6 +15,12 @@ from tiny.hcq.errors import DeviceUnavailable
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """Emulated cards take as long as a busy machine lets them: compiling alone may be seconds."""
+    monkeypatch.setattr(check, "LIMIT_MS", 120_000)
+
+
 def stages(bench, count=len(check.STAGES)):
     lines = []
     return hwcheck.check(bench, check.STAGES[:count], lines.append), lines

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forgetting import forget
 from tiny.__main__ import COMMANDS
 from tiny.config import Config
 from tiny.realize import report
@@ -22,6 +23,7 @@ def blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    forget(monkeypatch)                                     # a trace tells when a kernel is loaded
     names = {"__name__": page.stem}
     for code in blocks(page):
         printed = io.StringIO()

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests import forgetting
 from tiny import Context, Tensor, Variable, nn
 from tiny.realize import kept
 from tiny.realize.execute import planning
@@ -38,9 +39,8 @@ def test_a_second_process_plans_nothing(tmp_path):
 
 
 def forget(monkeypatch):
-    """As a new process, which has planned and compiled nothing yet."""
-    monkeypatch.setattr("tiny.realize.program._compiled", {})
-    monkeypatch.setattr("tiny.realize.execute._plans", {})
+    """As a new process, to which every plan is worth keeping."""
+    forgetting.forget(monkeypatch)
     monkeypatch.setattr(kept, "WORTH_KEEPING_S", 0)
 
 

@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from tests.forgetting import forget
 from tiny import Context, Tensor
 from tiny.__main__ import main
 from tiny.hcq import device as devices
@@ -51,12 +52,6 @@ def graphs():
     return [("matmul", (x @ y).relu(), np.maximum(a @ b, 0)),
             ("softmax", x.softmax(), e / e.sum(1, keepdims=True)),
             ("column sums", (x * 2).sum(0), (a * 2).sum(0)), ("scan", x.cumsum(1), a.cumsum(1))]
-
-
-def forget(monkeypatch):
-    """As a new process, which has compiled nothing yet."""
-    monkeypatch.setattr("tiny.realize.program._compiled", {})
-    monkeypatch.setattr("tiny.realize.execute._plans", {})
 
 
 @pytest.fixture

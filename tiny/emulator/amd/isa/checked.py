@@ -231,6 +231,9 @@ class Checked(Interpreter):
             written = active if lanes is None else active & lanes
             shadow.v[index] = np.where(written, mask, shadow.v[index])
             self._note(f"v{index}", mask, shadow, origin)
+        elif store.where == "whole":
+            shadow.v[index] = mask
+            self._note(f"v{index}", mask, shadow, origin)
         elif store.where == "lane":
             shadow.v[index, number] = mask[0]
             self._note(f"v{index}", mask, shadow, origin)

@@ -1,4 +1,5 @@
 """The search: what it proposes is legal and computes the kernel, and it ends at the best it can reach."""
+import random
 from dataclasses import replace
 from math import inf
 
@@ -8,7 +9,22 @@ from hypothesis import strategies as st
 
 from tests.schedule import drawing, running
 from tests.schedule.common import TARGET, held, plan_of, prepared
-from tiny.schedule.loops import GROUP, LANES, UNROLL, Schedule, ScheduleError, check
+from tiny.ir.dtype import dtypes
+from tiny.schedule.loops import (
+    BLOCK,
+    GROUP,
+    LANES,
+    LONGEST_SUM,
+    LOOP,
+    SPLIT,
+    UNROLL,
+    Loop,
+    Schedule,
+    ScheduleError,
+    check,
+    longest_sum,
+    reduced_axes,
+)
 from tiny.schedule.record import from_data, to_data
 from tiny.schedule.search import neighbours, search
 
@@ -68,6 +84,39 @@ def test_it_keeps_the_start_where_everything_else_fails():
     found, time = search(kernel, schedule, TARGET, 2,
                          lambda some: [1.0 if one == schedule else inf for one in some])
     assert (found, time) == (schedule, 1.0)
+
+
+@pytest.mark.parametrize("shape,axis", [((100_000, 64), 0), ((64, 700_001), 1)])
+def test_a_search_keeps_long_sums_in_pieces(shape, axis):
+    """A float32 that takes one value after the other sticks at 2 ** 24, and loses digits before."""
+    one, = prepared(plan_of(held(*shape).sum(axis)))
+    kernel, schedule = one.kernel, one.schedule
+    whole = Schedule(tuple(loop for loop in schedule.loops if loop.kind != BLOCK))
+    assert longest_sum(kernel, whole) > LONGEST_SUM
+    generator = random.Random(1)
+    for _ in range(6):
+        near = list(neighbours(kernel, schedule, TARGET))
+        assert near and all(longest_sum(kernel, one) <= LONGEST_SUM for one in near)
+        schedule = generator.choice(near)
+
+
+def test_how_long_a_sum_is():
+    """100 points in all: in blocks, with sums of their own, in the destination, of integers."""
+    def steps(*loops, dtype=None):
+        kernel = plan_of(held(64, 100, dtype=dtype).sum(1)).steps[0].kernel
+        axes = {"r": kernel.axes[0], "k": reduced_axes(kernel)[0]}
+        schedule = Schedule(tuple(Loop(axes[name], step, kind) for name, step, kind in loops))
+        check(kernel, schedule)
+        return longest_sum(kernel, schedule)
+    row = ("r", 1, LOOP)
+    assert steps(row, ("k", 1, LOOP)) == 100
+    assert steps(row, ("k", 5, LOOP), ("k", 1, UNROLL)) == 100
+    assert steps(row, ("k", 5, LOOP), ("k", 1, SPLIT)) == 20
+    assert steps(row, ("k", 4, LOOP), ("k", 1, LANES)) == 25
+    assert steps(row, ("k", 30, BLOCK), ("k", 1, LOOP)) == 30
+    assert steps(row, ("k", 2, BLOCK), ("k", 1, LOOP)) == 50
+    assert steps(("k", 40, LOOP), row, ("k", 1, LOOP)) == 40
+    assert steps(row, ("k", 1, LOOP), dtype=dtypes.int32) == 0
 
 
 def test_a_schedule_as_data_comes_back_the_same():

@@ -18,6 +18,7 @@ from math import prod
 
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
+from tiny.ir.integer import bounds
 from tiny.ir.node import Node, toposort
 from tiny.schedule.kernel import Kernel
 from tiny.schedule.tensorcore import Matrix
@@ -296,6 +297,29 @@ def spills(schedule: Schedule, reduced: tuple[Node, ...]) -> bool:
     return first is not None and any(
         loop.axis not in reduced and loop.kind in (LOOP, BLOCK) for loop in schedule.loops[first:]
     )
+
+
+def longest_sum(kernel: Kernel, schedule: Schedule) -> int:
+    """The most values that are added to one float accumulator one after the other; 0 for other reductions,
+    which lose nothing.
+    """
+    total = accumulation(kernel)
+    if total is None or total.arg is not ops.ADD or not total.dtype.is_float:
+        return 0
+    loops, reduced = schedule.loops, total.src[1:]
+    ends = {n for n, loop in enumerate(loops) if loop.kind == BLOCK}
+    if spills(schedule, reduced):                            # what is outside adds to the destination
+        ends.add(max(n for n, loop in enumerate(loops) if loop.kind in CONTROL and loop.axis not in reduced))
+    longest = steps = 1
+    for number, loop in enumerate(loops):
+        if loop.axis in reduced and loop.kind not in (THREAD, SPLIT, LANES):
+            size = bounds(loop.axis.src[0])[1]
+            points = min([size, *(other.step for other in loops[:number] if other.axis is loop.axis)])
+            steps *= -(-points // loop.step)
+        longest = max(longest, steps)
+        if number in ends:
+            steps = 1
+    return longest
 
 
 def _check_memory_accumulators(kernel: Kernel, schedule: Schedule, reduced: tuple[Node, ...]) -> None:

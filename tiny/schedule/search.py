@@ -13,6 +13,7 @@ from tiny.schedule.loops import (
     CONTROL,
     GROUP,
     LANES,
+    LONGEST_SUM,
     LOOP,
     SPLIT,
     THREAD,
@@ -25,6 +26,7 @@ from tiny.schedule.loops import (
     group_items,
     has_items,
     local_size,
+    longest_sum,
     packed_loops,
     reduced_axes,
     static_size,
@@ -69,7 +71,10 @@ def _spread(candidates: list[Schedule], most: int) -> list[Schedule]:
 
 
 def neighbours(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[Schedule]:
-    """Every legal schedule that is one change away and that the target can run."""
+    """Every legal schedule that is one change away and that the target can run. Float sums stay as short as
+    they are, or LONGEST_SUM, so that a search does not cost accuracy (docs/numerics.md).
+    """
+    most = max(LONGEST_SUM, longest_sum(kernel, schedule))
     for changed in dict.fromkeys(_changes(kernel, schedule, target)):
         if changed == schedule:
             continue
@@ -77,7 +82,8 @@ def neighbours(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[S
             check(kernel, changed)
         except ScheduleError:
             continue
-        if _written_out(changed) <= LARGEST_TILE and _fits(kernel, changed, target):
+        useful = _written_out(changed) <= LARGEST_TILE and longest_sum(kernel, changed) <= most
+        if useful and _fits(kernel, changed, target):
             yield changed
 
 

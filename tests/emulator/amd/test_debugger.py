@@ -469,3 +469,16 @@ def test_formats_show_what_they_read():
     assert formats.texts(data, "hex") == ["3fc00000", "c0000000"]
     assert formats.texts(data, "bf16") == ["0", "1.5", "0", "-2"]
     assert formats.texts(data[:5], "f32") == ["1.5"]
+
+
+def test_an_error_of_the_program_itself_is_shown_with_its_traceback(tmp_path, capsys, monkeypatch):
+    program = tmp_path / "wrong.py"
+    program.write_text("raise ValueError('of the program')\n")
+    monkeypatch.setattr("sys.argv", ["tiny"])
+    monkeypatch.setattr("sys.path", sys.path[:])
+    assert main(["debug", str(program), "--kernel", "any"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("Traceback") and 'wrong.py", line 1' in told
+    assert told.endswith("ValueError: of the program\n")
+    assert main(["debug", str(tmp_path / "none.py"), "--kernel", "any"]) == 2
+    assert capsys.readouterr().err.startswith(f"debug: {tmp_path / 'none.py'}: no such file; name a")

@@ -15,6 +15,7 @@ import fnmatch
 import runpy
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,14 +140,22 @@ def _debug_program(options: argparse.Namespace, rest: list[str], console: Consol
     if not options.kernel:
         raise ValueError(f"{options.file}: which kernel? --kernel NAME, or NAME:3 for its third dispatch; "
                          "DEBUG=2 shows the names")
+    if not Path(options.file).is_file():
+        raise ValueError(f"{options.file}: no such file; name a Python program")
     settings = config.current()
     changes = {} if settings.emulate else {"EMULATE": "1"}
     changes |= {} if settings.amd or settings.dev or settings.device else {"AMD": "1"}
     stop_at = KernelBreak(options.kernel, console)
     sys.argv = [options.file, *rest]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
-    with config.Context(**changes), intercepted(stop_at):
-        runpy.run_path(options.file, run_name="__main__")
+    try:
+        with config.Context(**changes), intercepted(stop_at):
+            runpy.run_path(options.file, run_name="__main__")
+    except EmulationError:
+        raise
+    except Exception:                                       # the program's own, shown as Python would
+        traceback.print_exc()
+        return 1
     if stop_at.count < stop_at.turn:
         print(f"debug: {stop_at.missed()}", file=sys.stderr)
         return 2

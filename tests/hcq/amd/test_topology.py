@@ -100,8 +100,10 @@ def test_visible_devices_choose_and_order():
     assert [card.arch for card in find_cards(provider, "2,0")] == ["gfx942", "gfx1100"]
     with Context(VISIBLE_DEVICES="1"), opened(provider) as device:
         assert device.target.arch == "gfx1201"
-    with pytest.raises(DeviceUnavailable, match="VISIBLE_DEVICES=3: numbers from 0 to 2 .* 0: gfx1100"):
-        find_cards(provider, "3")
+    for wrong in ("3", "-1", "0,-1", "x"):
+        message = f"VISIBLE_DEVICES={wrong}: numbers from 0 to 2 .* 0: gfx1100"
+        with pytest.raises(DeviceUnavailable, match=message):
+            find_cards(provider, wrong)
 
 
 def test_a_number_that_no_card_has_lists_the_cards(radeon):

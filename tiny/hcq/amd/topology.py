@@ -132,7 +132,10 @@ def _visible(cards: list[Card], visible: str) -> list[Card]:
     if not visible:
         return cards
     try:
-        return [cards[int(number)] for number in visible.split(",")]
+        numbers = [int(number) for number in visible.split(",")]
+        if min(numbers) < 0:                                # which would count from the end
+            raise IndexError
+        return [cards[number] for number in numbers]
     except (ValueError, IndexError):
         raise DeviceUnavailable(f"VISIBLE_DEVICES={visible}: numbers from 0 to {len(cards) - 1} are needed, "
                                 f"separated by commas; the cards are {listed(cards)}") from None

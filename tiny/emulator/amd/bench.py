@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tiny.emulator.amd.formats import format_named, number, values
+from tiny.emulator.amd.formats import MOST_VALUES, format_named, number, values
 from tiny.emulator.amd.isa import assemble
 from tiny.emulator.amd.isa.code_object import Image, load
 from tiny.emulator.amd.isa.families import MACHINES
@@ -20,6 +20,7 @@ from tiny.toolchain import Source
 
 BUFFERS, BUFFER_STEP = 0x1_0000_0000, 0x1_0000_0000  # addresses of buffer 0, and of each from the one before
 ARGUMENTS = 0x7E00_0000_0000
+MOST_BYTES = 4 * MOST_VALUES  # of a buffer that is given by its size
 DEFAULT_PROCESSOR = "gfx1100"
 ELF = b"\x7fELF"
 
@@ -56,8 +57,8 @@ def argument(text: str) -> Argument:
             kind, _, rest = text.partition(":")
             return Argument(_writable(values(rest, format_named(kind))), kind)
         size = int(text, 0)
-        if size < 1:
-            raise ValueError(f"a buffer of {size} bytes")
+        if not 1 <= size <= MOST_BYTES:
+            raise ValueError(f"a buffer of {size} bytes; 1 to {MOST_BYTES} go")
         return Argument(np.arange(-(-size // 4), dtype=np.uint32).view(np.uint8), "")
     except (ValueError, OSError) as error:
         raise argparse.ArgumentTypeError(
@@ -117,10 +118,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def object_code(file: str, text: str | bytes, options: argparse.Namespace) -> bytes:
-    """The code object of a kernel file's content: as it is, or assembled."""
+    """The code object of a kernel file's content: as it is, or assembled.
+
+    ValueError for what is neither; ToolchainError for text that does not assemble.
+    """
     if isinstance(text, bytes) and text.startswith(ELF):
         return text
-    text = text.decode() if isinstance(text, bytes) else text
+    try:
+        text = text.decode() if isinstance(text, bytes) else text
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: neither text nor a code object: byte {error.object[error.start]:#04x} at "
+                         f"{error.start} is not UTF-8; give assembly, or what clang made of it") from None
     return assemble.compiled(Source(Path(file).name or "kernel", text), options.mcpu or DEFAULT_PROCESSOR,
                              options.lds, options.scratch, 8 * len(options.arguments))
 

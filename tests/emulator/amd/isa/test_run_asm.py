@@ -158,6 +158,23 @@ def test_a_file_that_is_not_there_is_named(command, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["run-asm", "debug"])
+def test_a_file_that_is_neither_text_nor_a_code_object_is_named(command, tmp_path, capsys):
+    path = tmp_path / "picture.s"
+    path.write_bytes(b"s_\xff\xd8")
+    assert main([command, str(path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"{command}: {path}: neither text nor a code object: byte 0xff at 2")
+
+
+@pytest.mark.parametrize("size", ["0", "-4", "99999999999999999"])
+def test_a_buffer_of_a_size_that_no_memory_has_is_refused(size, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["run-asm", "kernel.s", f"--arg={size}"])
+    assert ended.value.code == 2
+    assert f"a buffer of {size} bytes; 1 to 1073741824 go" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("command", ["run-asm", "debug"])
 def test_help_shows_the_forms_of_an_argument_one_below_the_other(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -49,6 +50,23 @@ def test_control_c_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr("tiny.devices.main", pressed)
     assert main(["devices"]) == 130
     assert capsys.readouterr().err == "tiny devices: interrupted\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["devices", "--help"], ["devices"]])
+def test_a_reader_that_has_gone_is_no_error(arguments):
+    """As `| head` goes: no traceback, and none at exit from what was not written out yet."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([sys.executable, "-m", "tiny", *arguments], stdout=writing, stderr=subprocess.PIPE,
+                          timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_closed_standard_output_is_no_error():
+    command = f"exec {shlex.quote(sys.executable)} -m tiny devices >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_devices_lists_every_kind_and_what_to_do():

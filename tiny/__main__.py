@@ -32,19 +32,13 @@ def usage() -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit code: 0 done, 2 a request that cannot be met, told in one line; 130 Ctrl-C."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    if name in ("-h", "--help", "help"):
-        print(usage())
-        return 0
-    if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
-        print(f"tiny: unknown command {name!r}; {hint}", file=sys.stderr)
-        return 2
     try:
-        code = importlib.import_module(COMMANDS[name][0]).main(rest)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:                                 # as `| head` leaves it
+        try:
+            return _run(name, rest)
+        finally:
+            if sys.stdout is not None:                      # None: closed by who started this
+                sys.stdout.flush()
+    except BrokenPipeError:                                 # the reader has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except ConfigError as error:
@@ -53,6 +47,18 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"tiny {name}: interrupted", file=sys.stderr)
         return 130
+
+
+def _run(name: str, rest: list[str]) -> int:
+    if name in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
+        print(f"tiny: unknown command {name!r}; {hint}", file=sys.stderr)
+        return 2
+    return importlib.import_module(COMMANDS[name][0]).main(rest)
 
 
 if __name__ == "__main__":

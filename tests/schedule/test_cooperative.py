@@ -280,6 +280,17 @@ def test_long_sums_do_not_stick(devices):
     compare([root], lambda kernel: (kernel, gpu.choose(kernel, device.target)), device=device)
 
 
+@pytest.mark.parametrize("arch", ["gfx1100", "gfx942"])
+def test_a_long_product_as_chosen_is_added_up_in_pieces(devices, arch):
+    device, chosen = devices[arch], []
+
+    def choose(kernel):
+        chosen.append(gpu.choose(kernel, device.target))
+        return kernel, chosen[-1]
+    compare([cards.product(20, 33, 9001, dtypes.float16)], choose, device=device)
+    assert {BLOCK, MATRIX} <= kinds(chosen[-1])
+
+
 @pytest.mark.parametrize("arch,wanted", [
     ("gfx1100", {"v_wmma_f32_16x16x16_f16", "ds_store_b128", "ds_load_b128", "s_barrier"}),
     ("gfx1201", {"v_wmma_f32_16x16x16_f16", "ds_store_b128", "ds_load_b128", "s_barrier_signal",

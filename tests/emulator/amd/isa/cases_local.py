@@ -232,16 +232,18 @@ def _counted(processor: str) -> list[Case]:
 
 
 # -- scratch -------------------------------------------------------------------------------------------------
-def _scratch(processor: str) -> list[Case]:
-    """Stores and loads back, addressed by an offset, an SGPR, a VGPR, and both where a family has that."""
+# how scratch is addressed: by an SGPR, a VGPR, the offset alone, and both registers
+SCRATCH_FORMS = ("off, s20", "v8, off", "off, off", "v8, s20")
+
+
+def _scratch_stores(processor: str) -> list[Case]:
+    """Stores to scratch, loaded back."""
     found = []
     lanes, on, mask = lanes_of(processor)
-    old, data = OLD[: len(lanes)], [each[: len(lanes)] for each in DATA]
+    data = [each[: len(lanes)] for each in DATA]
     gfx9 = processor == "gfx942"
-    forms = ("off, s20", "v8, off", "off, off", "v8, s20")
     for number, kind in enumerate(OLD_STORES):
-        address = forms[number % len(forms)]
-        vector, _, scalar = address.partition(", ")
+        vector, _, scalar = SCRATCH_FORMS[number % len(SCRATCH_FORMS)].partition(", ")
         count = max(int(kind.rpartition("b")[2]) // 32, 1)
         store = f"scratch_store_{OLD_STORES[kind] if gfx9 else kind}"
         load = f"scratch_load_{'dwordx4' if gfx9 else 'b128'}"
@@ -273,10 +275,19 @@ def _scratch(processor: str) -> list[Case]:
         vgprs = {8: np.full(len(lanes), 16, dtype=np.uint32)} | {4 + n: data[n] for n in range(count)}
         wanted = {12 + n: after[n] for n in range(4)}
         found.append(Case(store, "\n".join(lines), (processor,), vgprs, None, wanted))
+    return found
+
+
+def _scratch_loads(processor: str) -> list[Case]:
+    """Loads from scratch of what was stored as four dwords."""
+    found = []
+    lanes, on, mask = lanes_of(processor)
+    old, data = OLD[: len(lanes)], [each[: len(lanes)] for each in DATA]
+    gfx9 = processor == "gfx942"
     for number, kind in enumerate((*SIZES, *(f"{h}_{each}" for h in ("d16", "d16_hi") for each in HALVES))):
         name = f"scratch_load_{OLD_LOADS[kind] if gfx9 else kind}"
         count = SIZES.get(kind, ("", 1))[1]
-        vector, _, scalar = forms[number % len(forms)].partition(", ")
+        vector, _, scalar = SCRATCH_FORMS[number % len(SCRATCH_FORMS)].partition(", ")
         base = 4 + 16 * (scalar != "off") + 16 * (vector != "off")
         lines = [
             "s_movk_i32 s20, 0x10",
@@ -320,6 +331,6 @@ def _into_lds(processor: str) -> list[Case]:
     return found
 
 
-PARTS = (_local, _local_atomics, _counted, _scratch, _into_lds)
+PARTS = (_local, _local_atomics, _counted, _scratch_stores, _scratch_loads, _into_lds)
 CASES_LOCAL = tuple(each for processor in PROCESSORS for part in PARTS for each in part(processor))
 COVERS = covered(CASES_LOCAL)

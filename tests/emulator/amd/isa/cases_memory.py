@@ -88,13 +88,13 @@ def _atomics(processor: str) -> list[Case]:
     return found
 
 
-def _others(processor: str) -> list[Case]:
-    """global_*_addtid, and blocks of registers that M0 chooses."""
+def _by_lane(processor: str) -> list[Case]:
+    """global_*_addtid: a dword for each lane, one behind the other."""
     if processor == "gfx942":
         return []
     lanes, on, mask = lanes_of(processor)
     old, data = OLD[:32], [each[:32] for each in DATA]
-    found = [
+    return [
         Case(
             "global_load_addtid_b32",
             f"{mask}\nglobal_load_addtid_b32 v12, s[8:9] offset:16",
@@ -113,8 +113,14 @@ def _others(processor: str) -> list[Case]:
             stored("b32", MEMORY, 16 + lanes * 4, on, data),
         ),
     ]
+
+
+def _blocks(processor: str) -> list[Case]:
+    """Blocks of registers that M0 chooses."""
     if processor != "gfx1201":
-        return found
+        return []
+    lanes, on, mask = lanes_of(processor)
+    old, data, found = OLD[:32], [each[:32] for each in DATA], []
     places = (lanes * 16).astype(np.uint32)
     chosen = {n: np.where(on, loaded("b32", MEMORY, places + 4 * n, old)[0], old) for n in (0, 2, 3)}
     vgprs = {20 + n: old for n in range(4)} | {8: places}
@@ -224,6 +230,6 @@ def _scalar_writes(zero) -> list[Case]:
     return found
 
 
-PARTS = (_flat, _atomics, _others, _scalar, _unseen)
+PARTS = (_flat, _atomics, _by_lane, _blocks, _scalar, _unseen)
 CASES_MEMORY = tuple(each for processor in PROCESSORS for part in PARTS for each in part(processor))
 COVERS = covered(CASES_MEMORY)

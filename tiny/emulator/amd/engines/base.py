@@ -1,4 +1,5 @@
 """What all engines have in common: a ring, its pointers, packets that may have to wait."""
+import abc
 from collections.abc import Callable, Iterator
 
 from tiny import config
@@ -9,7 +10,7 @@ from tiny.emulator.amd.kernel.memory import PageTable
 from tiny.hcq.layout import LayoutError, Packet
 
 
-class Engine:
+class Engine(abc.ABC):
     """Reads a queue's ring packet by packet. Subclasses give `unit`, `family` and `program`.
 
     A packet's handler may yield to wait; it goes on there when the engine is next let run.
@@ -53,9 +54,9 @@ class Engine:
             moved = True
             self.table.write_u64(self.queue.read_pointer, self.position)
 
+    @abc.abstractmethod
     def program(self) -> Iterator[None]:
         """Execute the packet at `position` and step over it; yield to wait."""
-        raise AssertionError(f"{type(self).__name__} has no program")
 
     def ring_bytes(self, count: int) -> bytes:
         """`count` bytes of the ring from the position on, around its end."""

@@ -3,6 +3,11 @@
 from tiny.emulator.amd.isa.expression import Value, bits, cast, select
 
 
+def pack(low: Value, high: Value) -> Value:
+    """Two 16-bit values of any type in one u32."""
+    return cast(bits(low, "u16"), "u32") | cast(bits(high, "u16"), "u32") << 16
+
+
 def from_half(word: Value, kind: str) -> Value:
     """The low half of a word, f16 or bf16, as f32."""
     if kind == "bf16":

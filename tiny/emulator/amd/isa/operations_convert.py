@@ -3,6 +3,7 @@
 from tiny.emulator.amd.isa import float8
 from tiny.emulator.amd.isa.expression import Value, bits, cast, const, join, rint, select
 from tiny.emulator.amd.isa.functions import clamped, is_nan
+from tiny.emulator.amd.isa.halves import pack
 from tiny.emulator.amd.isa.operation import row
 
 
@@ -14,22 +15,19 @@ def normalized(value: Value, kind: str) -> Value:
     return cast(select(is_nan(value), const("f64", 0.0), x), kind)
 
 
-def pair(low: Value, high: Value) -> Value:
-    return cast(bits(low, "u16"), "u32") | cast(bits(high, "u16"), "u32") << 16
-
-
 for t in ("i16", "u16"):
     row(f"v_cvt_norm_{t}_f16", f"{t} = f16", lambda a, t=t: normalized(a, t))
     for source in ("f16", "f32"):
         row(
             f"v_cvt_pk_norm_{t}_{source}",
             f"b32 = {source} {source}",
-            lambda a, b, t=t: pair(normalized(a, t), normalized(b, t)),
+            lambda a, b, t=t: pack(normalized(a, t), normalized(b, t)),
         )
 
 
 # -- 8-bit floats: `op_sel` says which byte; for the source its two bits stand in reverse --------------------
 def source_byte(kind: str, fnuz: bool):
+    """A byte of a register as f32."""
     def apply(word: Value, op_sel: int = 0) -> Value:
         number = (op_sel & 1) << 1 | op_sel >> 1 & 1
         return float8.widened(word >> 8 * number, kind, fnuz)
@@ -38,6 +36,7 @@ def source_byte(kind: str, fnuz: bool):
 
 
 def two_bytes(kind: str, fnuz: bool):
+    """Two bytes as two f32."""
     def apply(half: Value) -> Value:
         word = cast(half, "u32")
         low, high = (bits(float8.widened(part, kind, fnuz), "u32") for part in (word, word >> 8))
@@ -47,6 +46,7 @@ def two_bytes(kind: str, fnuz: bool):
 
 
 def narrowed_pair(kind: str, fnuz: bool):
+    """Two f32 as two bytes."""
     def apply(a: Value, b: Value, fp16_ovfl: int) -> Value:
         low, high = (float8.narrowed(each, kind, fnuz, bool(fp16_ovfl)) for each in (a, b))
         return cast(low | high << 8, "u16")
@@ -55,6 +55,7 @@ def narrowed_pair(kind: str, fnuz: bool):
 
 
 def narrowed_byte(kind: str, fnuz: bool):
+    """An f32, rounded stochastically, as one byte of the result; the others are kept."""
     def apply(a: Value, seed: Value, old: Value, op_sel: int, fp16_ovfl: int) -> Value:
         low = 8 * (op_sel >> 2)
         octet = float8.narrowed(a, kind, fnuz, bool(fp16_ovfl), seed)

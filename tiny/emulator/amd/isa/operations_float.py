@@ -19,6 +19,7 @@ from tiny.emulator.amd.isa.expression import (
     sqrt,
     trunc,
 )
+from tiny.emulator.amd.isa.halves import pack, to_bfloat
 from tiny.emulator.amd.isa.operation import row
 
 FLOATS = ("f16", "f32", "f64")
@@ -31,16 +32,12 @@ def dx9_product(a: Value, b: Value) -> Value:
 
 
 def to_f16_toward_zero(value: Value) -> Value:
+    """f32 -> f16, cut off."""
     near = cast(value, "f16")
     pattern = bits(near, "u16")
     too_far = abs(cast(near, "f32")) > abs(value)
     finite = fn.is_finite(value)
     return bits(select(too_far & finite, pattern - 1, pattern), "f16")
-
-
-def pack(low: Value, high: Value) -> Value:
-    """Two 16-bit values in one u32."""
-    return cast(bits(low, "u16"), "u32") | cast(bits(high, "u16"), "u32") << 16
 
 
 # -- two operands --------------------------------------------------------------------------------------------
@@ -232,19 +229,13 @@ for name, read in (("f16", half), ("bf16", bfloat)):
     row(f"v_dot2acc_f32_{name}", "f32 = b32 b32 +", dot_of_halves(read))
 
 
-def nearest_bfloat(value: Value) -> Value:
-    """f32 -> the bits of a bfloat16, u16."""
-    raw = bits(value, "u32")
-    rounded = cast(raw + 0x7FFF + (raw >> 16 & 1) >> 16, "u16")
-    return select(is_nan(value), cast(raw >> 16 | 64, "u16"), rounded)
-
-
 def dot_of_bfloats(a: Value, b: Value, c: Value) -> Value:
+    """v_dot2_bf16_bf16: c plus two products, in f32 without denormals, then bf16; see choices.py."""
     flushed = fn.without_denormals
     total = flushed(bfloat(cast(c, "u32"), 0))
     for high in (0, 1):
         total = fma(flushed(bfloat(a, high)), flushed(bfloat(b, high)), total)
-    return nearest_bfloat(flushed(total))
+    return to_bfloat(flushed(total))
 
 
 row(

@@ -17,8 +17,9 @@ from tiny.emulator.amd.isa.expression import (
     sqrt,
     trunc,
 )
+from tiny.emulator.amd.isa.halves import pack
 from tiny.emulator.amd.isa.operation import row
-from tiny.emulator.amd.isa.operations_float import CONDITIONS, FLOATS, pack, to_f16_toward_zero
+from tiny.emulator.amd.isa.operations_float import CONDITIONS, FLOATS, to_f16_toward_zero
 from tiny.emulator.amd.isa.operations_integer import multiply_add_signed, multiply_add_unsigned
 from tiny.emulator.amd.isa.operations_memory import (
     ATOMIC_SPACES,

@@ -109,3 +109,34 @@ BY_NAME = {row.name: row for row in ROWS}
 def inputs(name: str) -> dict[str, np.ndarray]:
     """A row's inputs, the same in every process."""
     return BY_NAME[name].inputs(np.random.default_rng(7))
+
+
+# -- what reads the same in several frameworks ---------------------------------------------------------------
+def matmul(a, b):
+    return a @ b
+
+
+def add(a, b):
+    return a + b
+
+
+PLAIN = {                                                   # in all whose arrays have operators and methods
+    "matmul f32 512": matmul,
+    "matmul f32 1024": matmul,
+    "matmul f32 2048": matmul,
+    "a+b 16M": add,
+    "sum 16M": lambda a: a.sum(),
+    "sum axis 0 of 4096 x 4096": lambda a: a.sum(0),
+    "sum axis 1 of 4096 x 4096": lambda a: a.sum(1),
+    "a+b of 16 floats": add,
+}
+
+
+def chain(a, b, c):
+    """In tiny, tinygrad and PyTorch."""
+    return (a * b + c).relu().exp()
+
+
+def mlp(x, w1, b1, w2, b2, labels):
+    """In tiny, tinygrad and PyTorch; `labels` are for the loss of a training step."""
+    return (x @ w1 + b1).relu() @ w2 + b2

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.benchmarks.peers.data import HEADS, LAYERS, WIDTH
+from tests.benchmarks.peers.data import HEADS, LAYERS, PLAIN, WIDTH, matmul
 
 VERSION = f"JAX {jax.__version__}"
 
@@ -30,16 +30,8 @@ def inference(function, dtype=None):
     return make
 
 
-def matmul(a, b):
-    return a @ b
-
-
 def chain(a, b, c):
     return jnp.exp(jax.nn.relu(a * b + c))
-
-
-def add(a, b):
-    return a + b
 
 
 def layernorm(a):
@@ -120,17 +112,10 @@ def training(function, names):
     return make
 
 
-ROWS = {
-    "matmul f32 512": inference(matmul),
-    "matmul f32 1024": inference(matmul),
-    "matmul f32 2048": inference(matmul),
+ROWS = {name: inference(function) for name, function in PLAIN.items()} | {
     "matmul bf16 1024": inference(matmul, jnp.bfloat16),
     "matmul f16 1024": inference(matmul, jnp.float16),
     "(a*b+c).relu().exp() 16M": inference(chain),
-    "a+b 16M": inference(add),
-    "sum 16M": inference(lambda a: a.sum()),
-    "sum axis 0 of 4096 x 4096": inference(lambda a: a.sum(0)),
-    "sum axis 1 of 4096 x 4096": inference(lambda a: a.sum(1)),
     "softmax 4096 x 1024": inference(lambda a: jax.nn.softmax(a, 1)),
     "layernorm 4096 x 1024": inference(layernorm),
     "conv 3x3 64 channels 56x56 N=1": inference(convolution),
@@ -139,5 +124,4 @@ ROWS = {
     "CNN training step, batch 64": training(cnn, ("c1", "c2", "w")),
     "transformer decode step": inference(decode),
     "MLP inference, batch 1": inference(mlp),
-    "a+b of 16 floats": inference(add),
 }

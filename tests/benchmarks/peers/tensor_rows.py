@@ -4,7 +4,7 @@ import importlib
 import importlib.metadata
 import os
 
-from tests.benchmarks.peers.data import HEADS, LAYERS, WIDTH
+from tests.benchmarks.peers.data import HEADS, LAYERS, PLAIN, WIDTH, chain, matmul, mlp
 
 LIBRARY = os.environ.get("ROWS_LIBRARY", "tiny")
 VERSION = f"{LIBRARY} {importlib.metadata.version(LIBRARY)}"
@@ -42,18 +42,6 @@ def inference(function, dtype=None):
     return make
 
 
-def matmul(a, b):
-    return a @ b
-
-
-def chain(a, b, c):
-    return (a * b + c).relu().exp()
-
-
-def add(a, b):
-    return a + b
-
-
 def decode(x, **weights):
     size = WIDTH // HEADS
     for n in range(LAYERS):
@@ -65,10 +53,6 @@ def decode(x, **weights):
         x = x + query.scaled_dot_product_attention(keys, values).reshape(1, WIDTH) @ weights[f"out{n}"]
         x = x + (x.layernorm() @ weights[f"up{n}"]).relu() @ weights[f"down{n}"]
     return x
-
-
-def mlp(x, w1, b1, w2, b2, labels):
-    return (x @ w1 + b1).relu() @ w2 + b2
 
 
 def cnn(x, c1, c2, w, labels):
@@ -99,17 +83,10 @@ def training(function, names):
     return make
 
 
-ROWS = {
-    "matmul f32 512": inference(matmul),
-    "matmul f32 1024": inference(matmul),
-    "matmul f32 2048": inference(matmul),
+ROWS = {name: inference(function) for name, function in PLAIN.items()} | {
     "matmul bf16 1024": inference(matmul, dtypes.bfloat16),
     "matmul f16 1024": inference(matmul, dtypes.float16),
     "(a*b+c).relu().exp() 16M": inference(chain),
-    "a+b 16M": inference(add),
-    "sum 16M": inference(lambda a: a.sum()),
-    "sum axis 0 of 4096 x 4096": inference(lambda a: a.sum(0)),
-    "sum axis 1 of 4096 x 4096": inference(lambda a: a.sum(1)),
     "softmax 4096 x 1024": inference(lambda a: a.softmax(1)),
     "layernorm 4096 x 1024": inference(lambda a: a.layernorm()),
     "conv 3x3 64 channels 56x56 N=1": inference(lambda x, w: x.conv2d(w, padding=1)),
@@ -118,5 +95,4 @@ ROWS = {
     "CNN training step, batch 64": training(cnn, ("c1", "c2", "w")),
     "transformer decode step": inference(decode),
     "MLP inference, batch 1": inference(mlp),
-    "a+b of 16 floats": inference(add),
 }

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from tests.benchmarks.peers.data import HEADS, LAYERS, WIDTH
+from tests.benchmarks.peers.data import HEADS, LAYERS, PLAIN, WIDTH, chain, matmul, mlp
 
 VERSION = f"PyTorch {torch.__version__}"
 COMPILED = False
@@ -38,18 +38,6 @@ def inference(function, dtype=None):
     return make
 
 
-def matmul(a, b):
-    return a @ b
-
-
-def chain(a, b, c):
-    return (a * b + c).relu().exp()
-
-
-def add(a, b):
-    return a + b
-
-
 def decode(x, **weights):
     size = WIDTH // HEADS
     for n in range(LAYERS):
@@ -62,10 +50,6 @@ def decode(x, **weights):
         x = x + F.scaled_dot_product_attention(query, keys, values).view(1, WIDTH) @ weights[f"out{n}"]
         x = x + (F.layer_norm(x, (WIDTH,)) @ weights[f"up{n}"]).relu() @ weights[f"down{n}"]
     return x
-
-
-def mlp(x, w1, b1, w2, b2, labels):
-    return (x @ w1 + b1).relu() @ w2 + b2
 
 
 def cnn(x, c1, c2, w, labels):
@@ -94,17 +78,10 @@ def training(function, names):
     return make
 
 
-ROWS = {
-    "matmul f32 512": inference(matmul),
-    "matmul f32 1024": inference(matmul),
-    "matmul f32 2048": inference(matmul),
+ROWS = {name: inference(function) for name, function in PLAIN.items()} | {
     "matmul bf16 1024": inference(matmul, torch.bfloat16),
     "matmul f16 1024": inference(matmul, torch.float16),
     "(a*b+c).relu().exp() 16M": inference(chain),
-    "a+b 16M": inference(add),
-    "sum 16M": inference(lambda a: a.sum()),
-    "sum axis 0 of 4096 x 4096": inference(lambda a: a.sum(0)),
-    "sum axis 1 of 4096 x 4096": inference(lambda a: a.sum(1)),
     "softmax 4096 x 1024": inference(lambda a: a.softmax(1)),
     "layernorm 4096 x 1024": inference(lambda a: F.layer_norm(a, (1024,))),
     "conv 3x3 64 channels 56x56 N=1": inference(lambda x, w: F.conv2d(x, w, padding=1)),
@@ -113,5 +90,4 @@ ROWS = {
     "CNN training step, batch 64": training(cnn, ("c1", "c2", "w")),
     "transformer decode step": inference(decode),
     "MLP inference, batch 1": inference(mlp),
-    "a+b of 16 floats": inference(add),
 }

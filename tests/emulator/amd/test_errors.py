@@ -6,12 +6,15 @@ import pytest
 
 from tests.emulator.amd.isa.test_checked import made
 from tests.hcq.amd.conftest import KINDS, filled, opened
+from tests.hcq.amd.test_faults import store_fault
+from tiny.config import Context
 from tiny.emulator.amd.engines import EmulatorError
 from tiny.emulator.amd.isa import interpreter, run
 from tiny.emulator.amd.isa.memory import MemoryFault
 from tiny.emulator.amd.isa.state import EmulationError
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq.amd import aql, pm4, sdma
+from tiny.hcq.errors import CommandError
 
 # -- instructions: kernel, workgroup, wave, place, disassembly -----------------------------------------------
 GLOBAL = "v_mov_b32 v0, 0\n v_mov_b32 v1, 0\n"
@@ -172,3 +175,18 @@ def test_an_aql_packet_that_is_not_known_is_named_with_its_address(name):
         found = rung(device.compute, data)
         assert found.startswith("gfx942 "), found
         assert "queue 0" in found and message.format(place(device.compute)) in found, found
+
+
+@pytest.mark.parametrize("check", [0, 1])
+def test_a_fault_of_a_card_names_the_wave_in_checked_mode_too(check, monkeypatch):
+    found, report = [], EmulatedRadeon._report
+
+    def noted(self, fault, *rest):
+        found.append(str(fault))
+        report(self, fault, *rest)
+
+    monkeypatch.setattr(EmulatedRadeon, "_report", noted)
+    with Context(CHECK=check), opened(EmulatedRadeon([KINDS["gfx1100"]])) as device:
+        with pytest.raises(CommandError):
+            store_fault(device, None)
+    assert "stray, workgroup (0, 0, 0), wave 0, at 0x" in found[0] and "global_store" in found[0], found

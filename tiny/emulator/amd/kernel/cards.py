@@ -17,7 +17,6 @@ class Card:
     runs_code       whether its instruction set is emulated; else a card has queues, but runs no kernel
     """
     name: str
-    marketing: str
     version: int
     device_id: int
     simd_count: int
@@ -101,8 +100,7 @@ CARDS = {
     card.name: card
     for card in (
         Card(
-            "gfx1100",
-            "AMD Radeon RX 7900 XTX",
+            "gfx1100",  # AMD Radeon RX 7900 XTX
             110000,
             0x744C,
             simd_count=192,
@@ -117,8 +115,7 @@ CARDS = {
             clock_mhz=2500,
         ),
         Card(
-            "gfx1201",
-            "AMD Radeon RX 9070 XT",
+            "gfx1201",  # AMD Radeon RX 9070 XT
             120001,
             0x7550,
             simd_count=128,
@@ -133,8 +130,7 @@ CARDS = {
             clock_mhz=2970,
         ),
         Card(
-            "gfx942",
-            "AMD Instinct MI300X",
+            "gfx942",  # AMD Instinct MI300X
             90402,
             0x74A1,
             simd_count=1216,
@@ -158,8 +154,7 @@ PRESENTED = {
     card.name: card
     for card in (
         Card(
-            "gfx1030",
-            "AMD Radeon RX 6900 XT",
+            "gfx1030",  # AMD Radeon RX 6900 XT
             100300,
             0x73BF,
             simd_count=160,

@@ -16,7 +16,7 @@ def card_like(arch: str, facts: Mapping[str, int], vram: int, large_bar: bool) -
     like = next((card for card in CARDS.values() if card.major == major), None)
     if like is None:
         raise ValueError(f"{arch}: no card of its generation is emulated; there are {', '.join(CARDS)}")
-    return Card(arch, "as recorded", facts["gfx_target_version"], facts["device_id"], facts["simd_count"],
+    return Card(arch, facts["gfx_target_version"], facts["device_id"], facts["simd_count"],
                 facts["simd_per_cu"], facts["array_count"] // facts["simd_arrays_per_engine"] // xccs,
                 facts["simd_arrays_per_engine"], facts["wave_front_size"], facts["max_waves_per_simd"],
                 like.vgpr_per_cu, vram, facts["num_sdma_engines"], facts["max_engine_clk_fcompute"], xccs,

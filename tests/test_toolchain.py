@@ -258,7 +258,7 @@ def child(folder, count):
 
 def test_two_processes_share_a_cache(cache, starts):
     both = [child(cache.folder, 6), child(cache.folder, 6)]
-    assert [one.communicate(timeout=60)[0].split() for one in both] == [[str(n) for n in range(6)]] * 2
+    assert [one.communicate(timeout=200)[0].split() for one in both] == [[str(n) for n in range(6)]] * 2
     assert [one.returncode for one in both] == [0, 0]
     source = Source("k3", "unsigned long k3(void) { return 3 + 1; }")
     compile_objects([source], find_compiler(cache=cache), ("-O1",), cache)
@@ -272,4 +272,4 @@ def test_a_killed_process_leaves_a_usable_cache(cache):
     time.sleep(0.01)
     one.send_signal(signal.SIGKILL)
     one.communicate()
-    assert child(cache.folder, 6).communicate(timeout=60)[0].split() == [str(n) for n in range(6)]
+    assert child(cache.folder, 6).communicate(timeout=200)[0].split() == [str(n) for n in range(6)]

@@ -43,7 +43,7 @@ def start(code, **settings):
 def run(code, **settings):
     """Standard output of a process that ends well."""
     process = start(code, **settings)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=200)
     assert (process.returncode, err) == (0, "")
     return out
 
@@ -79,13 +79,13 @@ if child == 0:
     sys.exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
 
 
 def test_two_processes_start_with_one_empty_cache(tmp_path):
     both = [start("print(buffer.host()[0])", CACHE=str(tmp_path / "cache")) for _ in range(2)]
-    assert [process.communicate(timeout=60) for process in both] == [("3\n", "")] * 2
+    assert [process.communicate(timeout=200) for process in both] == [("3\n", "")] * 2
 
 
 @pytest.mark.parametrize("ending", ["", "sys.exit(0)", "template.submit([1])", "cpu.close()", "os._exit(0)",
@@ -102,7 +102,7 @@ def test_a_process_ends_although_a_kernel_never_does():
 
 def test_a_process_ended_by_an_exception_shows_only_that():
     process = start("raise KeyError('mine')")
-    assert "KeyError: 'mine'" in process.communicate(timeout=60)[1].splitlines()[-1]
+    assert "KeyError: 'mine'" in process.communicate(timeout=200)[1].splitlines()[-1]
 
 
 def test_a_killed_process_leaves_a_cache_that_works(tmp_path):
@@ -115,8 +115,8 @@ def test_a_killed_process_leaves_a_cache_that_works(tmp_path):
 
 def test_ctrl_c_ends_a_wait():
     process = start(HANG + """
-print("waiting", flush=True)
 try:
+    print("waiting", flush=True)
     cpu.synchronize()
 except KeyboardInterrupt:
     print("interrupted", flush=True)
@@ -124,7 +124,7 @@ except KeyboardInterrupt:
     process.stdout.readline()
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=20) == ("interrupted\n", "")
+    assert process.communicate(timeout=200) == ("interrupted\n", "")
 
 
 def test_gcc_serves_without_clang(tmp_path):
@@ -137,7 +137,7 @@ def test_gcc_serves_without_clang(tmp_path):
 
 def test_without_any_compiler_one_error_says_what_to_install(tmp_path):
     process = start("", PATH=str(tmp_path), CACHE="0")
-    text = process.communicate(timeout=60)[1].splitlines()
+    text = process.communicate(timeout=200)[1].splitlines()
     for part in ("no C compiler: looked for clang-40 ... clang-14, clang, gcc and cc in", "apt-get install"):
         assert any(part in line for line in text)
 

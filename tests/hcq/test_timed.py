@@ -92,9 +92,9 @@ def test_telling_does_not_wait_for_what_never_ends_more_than_once(told):
     for _ in range(5):
         template.submit()
     start = time.monotonic()
-    with Context(TIMEOUT_MS=300):
+    with Context(TIMEOUT_MS=1000):                          # each of the five would wait as long
         events.flush()
-    assert 0.25 < time.monotonic() - start < 1.2 and told == []
+    assert 0.9 < time.monotonic() - start < 4.5 and told == []
     device.reset()
     with Context(TIMEOUT_MS=300):
         events.flush()

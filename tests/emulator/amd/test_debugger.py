@@ -357,7 +357,7 @@ def debug_program(tmp_path, commands, *options, **settings):
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
     return subprocess.run(
         [sys.executable, "-m", "tiny", "debug", str(tmp_path / "program.py"), *options],
-        input="\n".join(commands), capture_output=True, text=True, timeout=60, env=kept | settings,
+        input="\n".join(commands), capture_output=True, text=True, timeout=200, env=kept | settings,
     )
 
 
@@ -393,7 +393,7 @@ def test_a_person_at_a_terminal_has_prompt_and_editing(tmp_path):
     os.close(theirs)
     os.write(ours, b"s\n\nr v1\nq\n")                        # an empty line: the same again
     text = until(ours)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=200) == 0
     assert b"`help` lists the commands" in text and b"the kernel has ended" in text
     assert b"v1       00000001" in text
 
@@ -413,7 +413,7 @@ def test_control_c_stops_a_loop_and_not_the_debugger(tmp_path):
     os.write(ours, b"r s4\nq\n")
     assert b"*s4" in until(ours, b"*s4")
     until(ours)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=200) == 0
 
 
 def until(terminal, *wanted):

@@ -12,7 +12,7 @@ def run(code, **settings):
     """What a process prints; its exit code must be 0."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True,
-                          timeout=60, env=environment | {"PYTHONPATH": "."} | settings)
+                          timeout=200, env=environment | {"PYTHONPATH": "."} | settings)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -45,10 +45,10 @@ def test_a_process_killed_in_mid_submission_leaves_nothing_behind(tmp_path):
         time.sleep(0.05)
     assert child.poll() is None
     child.send_signal(signal.SIGKILL)
-    assert child.wait(timeout=10) == -signal.SIGKILL
+    assert child.wait(timeout=60) == -signal.SIGKILL
     child.communicate()
     after = process(AFTERWARDS, tmp_path / "cache")
-    out, err = after.communicate(timeout=60)
+    out, err = after.communicate(timeout=200)
     assert (out, err, after.returncode) == ("True\n", "", 0)
     left = [path for path in tmp_path.rglob("*") if path.is_file() and path.parts[-2] == "temporary"]
     left += [path for path in (tmp_path / "cache").rglob("*") if "tmp" in path.name]

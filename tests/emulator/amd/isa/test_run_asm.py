@@ -110,7 +110,7 @@ def test_on_a_card_by_way_of_its_queues(tmp_path, card):
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
     command = [sys.executable, "-m", "tiny", "run-asm", str(path), "--size", "32", "--groups", "1", "--arg",
                "u32:0..31"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200,
                           env=kept | {"AMD": "1", "EMULATE": card})
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -129,7 +129,7 @@ def test_what_a_card_cannot_do_is_said(tmp_path, options, message):
     path.write_text(FULL)
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
     command = [sys.executable, "-m", "tiny", "run-asm", str(path), "--arg", "64", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200,
                           env=kept | {"AMD": "1", "EMULATE": "1"})
     assert done.returncode == 2 and done.stderr.startswith("run-asm: ") and message in done.stderr
 

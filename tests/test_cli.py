@@ -154,6 +154,22 @@ def test_other_architectures_are_named(tmp_path):
     check_refused(tiny("generate", path, "--prompt", "x"), "architecture 'bert' is not supported")
 
 
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_prompt_that_is_no_text_is_one_line(model, locale, piped):
+    command = [sys.executable, "-m", "tiny", "generate", str(model)]
+    done = subprocess.run(command if piped else [*command, "--prompt", b"ab\xff"], input=b"ab\xff",
+                          capture_output=True, env=os.environ | {"LC_ALL": locale}, timeout=60)
+    message = b"tiny generate: the prompt is no text in UTF-8, from character 2 on; convert it"
+    assert done.returncode == 2 and done.stderr.startswith(message) and done.stderr.count(b"\n") == 1
+
+
+def test_without_standard_input_a_prompt_is_asked_for(model):
+    command = f"exec {shlex.quote(sys.executable)} -m tiny generate {shlex.quote(str(model))} <&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 2 and done.stderr.startswith(b"tiny generate: no prompt; give --prompt")
+
+
 def test_context_overflow_is_one_line(model):
     check_refused(
         tiny("generate", model, "--prompt", "a" * 300), "the prompt has 300 tokens, the context holds 256"

@@ -4,6 +4,7 @@ The table is that of docs/architecture.md. `config`, `lazy`, `target`, `objfile`
 open to all, and importing only one another and the standard library.
 """
 import ast
+import graphlib
 import re
 import sys
 from pathlib import Path
@@ -109,6 +110,30 @@ def test_imports_stand_at_the_top_and_name_what_they_bring(path):
     stars = [node.lineno for node in ast.walk(tree)
              if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)]
     assert not stars, f"star import at lines {stars}"
+
+
+def loaded_first(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of tiny that a file imports, and the package around each."""
+    named = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    named |= {name.rpartition(".")[0] for name in named if name.count(".") > 1}
+    return named & modules.keys()
+
+
+def test_no_module_has_to_be_loaded_before_itself():
+    """Else it depends on which one is imported first whether that works."""
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+               for path in SOURCES if path.name not in LAZY_IMPORTS}
+    graph = {name: {first for first in loaded_first(path, modules) if not f"{name}.".startswith(f"{first}.")}
+             for name, path in modules.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        raise AssertionError(f"an import cycle: {' <- '.join(error.args[1])}; move what both need") from None
 
 
 def test_only_config_reads_the_environment():

@@ -164,10 +164,14 @@ def test_a_prompt_that_is_no_text_is_one_line(model, locale, piped):
     assert done.returncode == 2 and done.stderr.startswith(message) and done.stderr.count(b"\n") == 1
 
 
-def test_without_standard_input_a_prompt_is_asked_for(model):
-    command = f"exec {shlex.quote(sys.executable)} -m tiny generate {shlex.quote(str(model))} <&-"
-    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, timeout=60)
-    assert done.returncode == 2 and done.stderr.startswith(b"tiny generate: no prompt; give --prompt")
+@pytest.mark.parametrize(("command", "code", "message"), [
+    ("generate {}", 2, "tiny generate: the prompt is empty; give at least one token\n"),
+    ("decode --kind pm4", 0, ""),
+])
+def test_a_closed_standard_input_is_an_empty_one(model, command, code, message):
+    command = f"exec {shlex.quote(sys.executable)} -m tiny {command.format(shlex.quote(str(model)))} <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, message)
 
 
 def test_context_overflow_is_one_line(model):

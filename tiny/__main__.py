@@ -32,6 +32,8 @@ def usage() -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit code: 0 done, 2 a request that cannot be met, told in one line; 130 Ctrl-C."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if sys.stdin is None:                                   # closed by who started this: nothing to read
+        sys.stdin = open(os.devnull)
     try:
         try:
             return _run(name, rest)

@@ -64,7 +64,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if not 0 <= options.temperature < math.inf or options.max_tokens < 1 or options.context < 1:
         parser.error("--temperature is at least 0, --max-tokens and --context at least 1")
-    if options.prompt is None and (sys.stdin is None or sys.stdin.isatty()):
+    if options.prompt is None and sys.stdin.isatty():
         parser.error('no prompt; give --prompt "some text", or pipe a text in')
     try:
         options.prompt = sys.stdin.read() if options.prompt is None else options.prompt

@@ -50,6 +50,18 @@ def test_label_smoothing_leaves_ignored_rows_out():
     assert math.isclose(first.item(), both.item(), rel_tol=1e-6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_label_that_is_no_class_makes_the_loss_nan(smoothing):
+    """Rows beside it, and rows that are ignored, keep theirs."""
+    logits, labels = Tensor(filled(5, 3)), Tensor([0, 3, -1, -100, 2])
+    losses = logits.cross_entropy(labels, reduction="none", label_smoothing=smoothing).numpy()
+    assert np.isnan(losses).tolist() == [False, True, True, False, False]
+    assert losses[3] == 0
+    assert math.isnan(logits.cross_entropy(labels, label_smoothing=smoothing).item())
+    assert math.isnan(logits.log_softmax(1).nll_loss(labels).item())
+    assert not math.isnan(logits.sparse_categorical_crossentropy(Tensor([0, 1, -1, 2, 2])).item())
+
+
 def test_sparse_categorical_crossentropy_is_over_the_last_axis():
     logits, classes = filled(2, 3, 4), np.array([[0, 3, 2], [1, 1, 0]])
     got = Tensor(logits).sparse_categorical_crossentropy(Tensor(classes), reduction="none").numpy()

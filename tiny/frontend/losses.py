@@ -3,6 +3,8 @@
 `reduction` is "mean", "sum" or "none". Where rows are ignored or weighted, the mean is over what counts.
 """
 
+import math
+
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -97,7 +99,8 @@ def _along(axis: int, weight, like):
 
 def _class_loss(logs, Y, axis: int, weight, smoothing: float, ignore_index: int | None, reduction: str,
                 name: str):
-    """The loss of log-probabilities at class indices."""
+    """The loss of log-probabilities at class indices; NaN where one is no class, so that nobody trains on it.
+    """
     rows = logs.shape[:axis] + logs.shape[axis + 1:]
     if Y.dtype.is_float or Y.shape != rows:
         raise ValueError(f"{name}: targets are {Y.dtype.name} {Y.shape}, predictions {logs.shape}; class "
@@ -109,6 +112,7 @@ def _class_loss(logs, Y, axis: int, weight, smoothing: float, ignore_index: int 
     factor = _along(axis, weight, logs)
     weighted = logs * factor
     loss = -hit.where(weighted, 0).sum(axis)
+    loss = (counted & ((Y < 0) | (Y >= classes))).where(math.nan, loss)
     if smoothing:
         even = counted.where(-weighted.sum(axis) / classes, 0)
         loss = loss * (1 - smoothing) + even * smoothing

@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from importlib import import_module  # neither process needs the other's framework
+from pathlib import Path
 
 PROMPT = [504, 3575, 282, 4649, 314]                        # The capital of France is
 LONG = (PROMPT * 52)[:256]
@@ -21,7 +22,7 @@ TOKENS, ROUNDS = 64, 7
 def tiny(path: str):
     """(decode, prompt): functions that run once and return tokens a second."""
     files, generate, models = (import_module(f"tiny.llm.{name}") for name in ("files", "generate", "models"))
-    file = files.load(path)
+    file = files.load(Path(path))
     generator = generate.Generator(models.Llama(file.config, file.weights, 512 + max(generate.CHUNKS)))
 
     def decode() -> float:

@@ -112,7 +112,8 @@ def _class_loss(logs, Y, axis: int, weight, smoothing: float, ignore_index: int 
     factor = _along(axis, weight, logs)
     weighted = logs * factor
     loss = -hit.where(weighted, 0).sum(axis)
-    loss = (counted & ((Y < 0) | (Y >= classes))).where(math.nan, loss)
+    stray = counted & ((Y < 0) | (Y >= classes))
+    loss = loss + stray.where(Y.full_like(math.nan, dtype=loss.dtype), 0)
     if smoothing:
         even = counted.where(-weighted.sum(axis) / classes, 0)
         loss = loss * (1 - smoothing) + even * smoothing

@@ -1,4 +1,5 @@
 """`python -m tiny profile`: runs the program as Python would, then says where the time went."""
+import os
 import pstats
 import re
 import subprocess
@@ -17,9 +18,11 @@ print(x.grad.tolist())
 
 
 def profile(tmp_path, text: str, *options: str, arguments: tuple = ()) -> subprocess.CompletedProcess:
+    """Profile a program with an empty cache, where nothing is planned yet."""
     (tmp_path / "program.py").write_text(text)
     return subprocess.run([sys.executable, "-m", "tiny", "profile", *options, str(tmp_path / "program.py"),
-                           *arguments], capture_output=True, text=True)
+                           *arguments], capture_output=True, text=True,
+                          env=os.environ | {"CACHE": str(tmp_path / "cache")})
 
 
 def test_the_program_runs_and_its_stages_are_listed(tmp_path):

@@ -58,6 +58,8 @@ missing_packages() {
     llvm_packages
   fi
   [ "$level" = run ] || [ -d /usr/share/datasets/fashion-mnist ] || echo dataset-fashion-mnist
+  # tests compare compilers, and link programs against the C library
+  [ "$level" = run ] || { command -v gcc >/dev/null && [ -e /usr/include/stdio.h ]; } || echo gcc libc6-dev
 }
 
 # What cannot be done without: a Python that can make environments, and some C compiler.

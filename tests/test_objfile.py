@@ -2,7 +2,6 @@
 import ctypes
 import platform
 import re
-import shutil
 import struct
 import subprocess
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools import tool
 from tiny import objfile
 from tiny.hcq import io
 from tiny.hcq.cpu.loader import Image, Layout, library_address
@@ -42,14 +42,9 @@ void kernel(const u64 *args, u64 begin, u64 end)
 }
 """
 PURE = SOURCE.replace("memcpy(out + g, args + 1, end / 2)", "out[g] = args[1]")
-x86_only = pytest.mark.skipif(platform.machine() != "x86_64", reason="runs x86-64 code")
-
-
-def tool(*names):
-    for name in names:
-        if shutil.which(name):
-            return name
-    pytest.skip(f"none of {', '.join(names)} is installed")
+x86_only = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="runs x86-64 code, which only such a processor can; where both "
+    "machines' code is placed is tested everywhere")
 
 
 def build(folder, compiler, *flags, source=SOURCE):

@@ -1,6 +1,5 @@
 """Finding a compiler, compiling several sources at once, the disk cache, and what is said when it fails."""
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import time
 
 import pytest
 
+from tests.tools import tool
 from tiny.toolchain import (
     Cache,
     CompileError,
@@ -51,11 +51,8 @@ def path_with(tmp_path, monkeypatch, *tools):
     """A PATH whose only folder holds links to these tools."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for tool in tools:
-        found = shutil.which(tool)
-        if found is None:
-            pytest.skip(f"{tool} is not installed")
-        (folder / os.path.basename(tool)).symlink_to(found)
+    for name in tools:
+        (folder / name).symlink_to(tool(name))
     monkeypatch.setenv("PATH", str(folder))
     return folder
 
@@ -63,9 +60,9 @@ def path_with(tmp_path, monkeypatch, *tools):
 def test_the_newest_clang_on_the_path_is_taken(tmp_path, monkeypatch):
     folder = path_with(tmp_path, monkeypatch, "gcc")
     for name in ("clang-9", "clang-15", "clang-18", "clang"):
-        tool = folder / name
-        tool.write_text(f"#!/bin/sh\necho clang version {name.removeprefix('clang-')}.1.0\n")
-        tool.chmod(0o755)
+        script = folder / name
+        script.write_text(f"#!/bin/sh\necho clang version {name.removeprefix('clang-')}.1.0\n")
+        script.chmod(0o755)
     (folder / "sh").symlink_to("/bin/sh")
     compiler = find_compiler()
     assert (compiler.kind, compiler.version) == ("clang", "18.1.0")
@@ -88,9 +85,7 @@ def test_without_a_compiler_the_error_says_what_where_and_what_to_install(tmp_pa
 
 
 def test_cc_names_the_compiler_with_arguments():
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
-    compiler = find_compiler("gcc -DX=1")
+    compiler = find_compiler(f"{tool('gcc')} -DX=1")
     assert compiler.kind == "gcc" and compiler.command[1:] == ("-DX=1",)
 
 

@@ -2,10 +2,10 @@
 beside it.
 """
 import importlib
-import shutil
 import subprocess
 from pathlib import Path
 
+from tests.tools import tool
 from tiny.autogen.generator import emit
 from tiny.autogen.generator.build import Built
 from tiny.autogen.generator.manifest import HeaderSet
@@ -54,7 +54,7 @@ def compiled(built: Built, folder: Path) -> list[str]:
     """Where a C compiler's sizeof, offsetof and macro values differ from the generator's."""
     program, expected = c_program(built)
     (folder / "layout.c").write_text(program)
-    compiler = shutil.which("cc") or shutil.which("clang-22") or shutil.which("clang")
+    compiler = tool("cc", "clang-22", "clang")
     flags = [flag for include in built.source.includes for flag in ("-isystem", include)]
     subprocess.run([compiler, "-w", *flags, "-o", "layout", "layout.c"], cwd=folder, check=True)
     run = subprocess.run([str(folder / "layout")], capture_output=True, text=True, check=True)

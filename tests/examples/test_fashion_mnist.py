@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
+
+from tests.tools import data
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_mnist.py"
 TWIN = json.loads((ROOT / "tests" / "benchmarks" / "torch_twin.json").read_text())
 DATA = Path("/usr/share/datasets/fashion-mnist")
-needs_data = pytest.mark.skipif(not DATA.exists(), reason=f"no {DATA}: apt-get install dataset-fashion-mnist")
 
 
 def example(*options) -> subprocess.CompletedProcess:
@@ -63,8 +63,8 @@ def test_absent_data_says_how_to_get_it(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
-@needs_data
 def test_losses_and_accuracy_are_those_of_pytorch(tmp_path):
+    data(DATA)
     done = example("--picture", tmp_path / "loss.png", "--figures", tmp_path / "figures.json")
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())

@@ -5,6 +5,7 @@ import gzip
 import pathlib
 import pickle
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -128,7 +129,6 @@ def test_a_file_is_read_where_it_lies(tmp_path: pathlib.Path):
 def test_bfloat16_in_and_out():
     t = Tensor([1.5, -2.0, 1.001], dtype=dtypes.bfloat16)
     assert t.dtype is dtypes.bfloat16 and t.numpy().dtype == np.float32 and t.tolist() == [1.5, -2.0, 1.0]
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     source = np.array([1.5, -2.0], ml_dtypes.bfloat16)
     assert Tensor(source).dtype is dtypes.bfloat16 and Tensor(source).tolist() == [1.5, -2.0]
 

@@ -2,6 +2,7 @@
 
 import operator
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -281,7 +282,6 @@ def test_a_cast_to_half_and_back_rounds_and_overflows():
 
 
 def test_small_floats_round_to_nearest_even():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.concatenate(
         [np.linspace(-3, 3, 101), [448, 460, 470, 1e-3, 1e-5, -0.0, 57344, 70000, np.inf, np.nan]]
     )

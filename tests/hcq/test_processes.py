@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from tests.tools import tool
+
 OPEN = """
 import os, sys, time
 from tiny.hcq import device
@@ -128,11 +130,8 @@ except KeyboardInterrupt:
 
 
 def test_gcc_serves_without_clang(tmp_path):
-    gcc = subprocess.run(["which", "gcc"], capture_output=True, text=True).stdout.strip()
-    if not gcc:
-        pytest.skip("gcc is not installed")
     code = "cpu.synchronize(template.submit([4])); print(buffer.host()[0], cpu.target.compiler[:4])"
-    assert run(code, CC=gcc, CACHE=str(tmp_path)) == "7 gcc-\n"
+    assert run(code, CC=tool("gcc"), CACHE=str(tmp_path)) == "7 gcc-\n"
 
 
 def test_without_any_compiler_one_error_says_what_to_install(tmp_path):

@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
+from tests.tools import data
 from tiny import nn
 from tiny.nn import datasets
 
@@ -39,8 +40,8 @@ def test_damaged_and_missing_files_are_named(small):
         nn.datasets.mnist(folder=small)
 
 
-@pytest.mark.skipif(not datasets.FASHION_FOLDER.exists(), reason="dataset-fashion-mnist is not installed")
 def test_fashion_mnist():
+    data(datasets.FASHION_FOLDER)
     pictures, labels, test_pictures, test_labels = nn.datasets.mnist(fashion=True)
     assert (pictures.shape, labels.shape) == ((60000, 1, 28, 28), (60000,))
     assert (test_pictures.shape, test_labels.shape) == ((10000, 1, 28, 28), (10000,))

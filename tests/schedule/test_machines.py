@@ -2,7 +2,6 @@
 
 Each case is a compiler, the instructions it may use and the width of vectors that schedules are chosen for.
 """
-import shutil
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 
 from tests.schedule.drawing import choices, graphs, reductions
 from tests.schedule.running import compare, leaf
+from tests.tools import tool
 from tiny.hcq.cpu import host
 from tiny.ir import ops
 from tiny.ir.dtype import dtypes
@@ -31,9 +31,7 @@ def folder(tmp_path_factory):
 
 def machine(compiler: str, lanes: int, folder) -> tuple:
     """(choose, build) for a compiler and a width of vectors in bytes."""
-    if compiler == "gcc" and shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
-    found = find_compiler("gcc" if compiler == "gcc" else "")
+    found = find_compiler(tool("gcc") if compiler == "gcc" else "")
     features = FEATURES[lanes]
     flags = host.flags(host.architecture(), features)
     target = Target("CPU", host.architecture(), "c", lanes, threads=2, features=features)

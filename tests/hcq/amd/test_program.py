@@ -1,10 +1,10 @@
 """Code objects and launches: what a dispatch tells the card. Nothing is executed here."""
-import shutil
 import subprocess
 
 import pytest
 
 from tests.hcq.amd.conftest import filled, opened
+from tests.tools import tool
 from tiny.autogen import amd_kernel_descriptor as descriptor
 from tiny.emulator.amd.engines import aql as aql_engine
 from tiny.emulator.amd.engines import pm4 as pm4_engine
@@ -83,10 +83,10 @@ def test_relocations_lead_to_their_targets(card, objects):
     assert table == [7, 1, 2, 9, 4]
 
 
-@pytest.mark.skipif(not shutil.which("ld.lld-22"), reason="lld makes the linked object")
 def test_a_linked_code_object_loads_as_the_relocatable_one(card, objects, tmp_path):
     (tmp_path / "k.o").write_bytes(objects["lookup"])
-    subprocess.run(["ld.lld-22", "-shared", tmp_path / "k.o", "-o", tmp_path / "k.so"], check=True)
+    lld = tool("ld.lld-22", "ld.lld")
+    subprocess.run([lld, "-shared", tmp_path / "k.o", "-o", tmp_path / "k.so"], check=True)
     linked = CodeImage((tmp_path / "k.so").read_bytes(), 0)
     plain = CodeImage(objects["lookup"], 0)
     first, second = (image.kernel("lookup", image.link(0x10000)) for image in (plain, linked))

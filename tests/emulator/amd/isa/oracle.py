@@ -5,7 +5,7 @@ import ctypes.util
 import functools
 import re
 
-import pytest
+from tests.tools import library
 
 NAMES = ("libLLVM.so.22.1", "libLLVM-22.so", "libLLVM.so.23.1", "libLLVM.so.21.1")
 # text of encodings that LLVM prints but calls wrong
@@ -45,13 +45,8 @@ class Disassembler:
 
 @functools.cache
 def disassembler(processor: str) -> Disassembler:
-    """The oracle; the test is skipped where there is no libLLVM that is new enough."""
-    for name in NAMES:
-        try:
-            library = ctypes.CDLL(name)
-        except OSError:
-            continue
-        for part in ("TargetInfo", "Target", "TargetMC", "Disassembler"):
-            getattr(library, f"LLVMInitializeAMDGPU{part}")()
-        return Disassembler(library, processor)
-    pytest.skip(f"none of {', '.join(NAMES)} is installed (apt-get install libllvm22)")
+    """The oracle, from a libLLVM that knows the processor."""
+    llvm = library(*NAMES)
+    for part in ("TargetInfo", "Target", "TargetMC", "Disassembler"):
+        getattr(llvm, f"LLVMInitializeAMDGPU{part}")()
+    return Disassembler(llvm, processor)

@@ -18,6 +18,7 @@ COMMANDS = {
     "debug": ("tiny.emulator.amd.debugger", "step through a kernel of an emulated Radeon"),
     "profile": ("tiny.profile", "where a program's Python time goes"),
     "trace": ("tiny.trace.command", "recorded runs (TRACE=FILE), shown and compared"),
+    "replay": ("tiny.replay", "ask an emulated card what a recorded one was asked"),
     "emulate": ("tiny.emulator.amd.foreign.command", "run any program with an emulated Radeon"),
     "abi": ("tiny.trace.abi", "what changed between two NVIDIA driver versions in the structs used here"),
 }

@@ -1,4 +1,4 @@
-"""`tiny trace replay`: the emulated driver is asked what a recorded one was asked, and answers the same."""
+"""`tiny replay`: the emulated driver is asked what a recorded one was asked, and answers the same."""
 import json
 from pathlib import Path
 
@@ -6,16 +6,17 @@ import pytest
 
 from tests.hcq.amd.conftest import opened
 from tests.trace.test_record import ADD, added, run  # noqa: F401 - a fixture
+from tiny import replay
 from tiny.emulator.amd.kernel.cards import cards_named
 from tiny.emulator.amd.kernel.provider import EmulatedRadeon
 from tiny.hcq import io
-from tiny.trace import command, record
+from tiny.trace import record
 
 RECORDED = Path(__file__).parents[1] / "hcq" / "amd" / "recorded"
 
 
 def replayed(capsys, path: Path) -> tuple[int, list[str]]:
-    code = command.main(["replay", str(path)])
+    code = replay.main([str(path)])
     return code, capsys.readouterr().out.splitlines()
 
 
@@ -94,6 +95,6 @@ def test_a_file_of_hwcheck_is_checked_by_the_same_command(tmp_path, capsys):
 
 def test_a_trace_without_a_card_is_told_in_one_line(tmp_path, capsys):
     (tmp_path / "run").write_text("# tiny trace 1\nopen \"/dev/kfd\" flags=RDWR -> fd=3\n")
-    assert command.main(["replay", str(tmp_path / "run")]) == 2
+    assert replay.main([str(tmp_path / "run")]) == 2
     assert capsys.readouterr().err == (
-        "tiny trace: the trace has no record of an AMD device; there is nothing to replay it on\n")
+        "tiny replay: the trace has no record of an AMD device; there is nothing to replay it on\n")

@@ -1,7 +1,6 @@
 """Tensors made from a description: zeros, ones, ranges, identity matrices."""
 import ctypes
 import gzip
-import importlib
 import math
 
 import tiny.realize as runtime
@@ -13,6 +12,9 @@ from tiny.ir import ops
 from tiny.ir.dtype import DType, dtypes
 from tiny.ir.integer import Integer
 from tiny.ir.node import Node, const
+from tiny.lazy import Lazy
+
+request = Lazy("urllib.request")                            # 15 ms that `import tiny` need not take
 
 
 def shape_from(sizes: tuple) -> tuple[Integer, ...]:
@@ -134,7 +136,6 @@ class Creation:
     @classmethod
     def from_url(cls, url: str, gunzip: bool = False, **options):
         """The bytes at an address on the web, as uint8."""
-        request = importlib.import_module("urllib.request")  # 15 ms that `import tiny` need not take
         with request.urlopen(url) as response:
             content = response.read()
         return cls(gzip.decompress(content) if gunzip else content, **options)

@@ -3,7 +3,6 @@
 Nobody can try every card, so the check writes what it found to a file that may be sent to us: our tests
 compare emulated cards with it. With EMULATE=1 it checks the emulated card.
 """
-import importlib
 import json
 import platform
 import sys
@@ -12,8 +11,9 @@ from collections.abc import Callable
 
 from tiny.hcq import device
 from tiny.hcq.errors import DeviceError
+from tiny.lazy import Lazy
 
-KINDS = {"amd": "tiny.hcq.amd.check"}                       # name on the command line -> module with STAGES
+KINDS = {"amd": Lazy("tiny.hcq.amd.check")}                 # name on the command line -> module with STAGES
 # answers of stages that are the same each time, on every machine with such a card
 STEADY = ("arch", "compute_units", "dies", "vram_gib", "large_bar", "host_writes", "read_pointer",
           "private_bytes")
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
         second = device.open(f"{kind}:1")
     except DeviceError:
         second = None
-    module = importlib.import_module(KINDS[kind])
+    module = KINDS[kind]
     path = arguments[1] if len(arguments) > 1 else f"hwcheck-{card.target.arch}.json"
     try:
         file = open(path, "w")                              # first, so that no stage runs for nothing

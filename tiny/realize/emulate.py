@@ -2,13 +2,12 @@
 
 An emulator is large, so its module is loaded only when the setting asks for it.
 """
-import importlib
-
 from tiny import config
 from tiny.hcq import io
 from tiny.hcq.errors import DeviceUnavailable
+from tiny.lazy import Lazy
 
-EMULATORS = {"AMD": "tiny.emulator.amd.kernel.provider"}    # kind -> module with emulate(setting, system)
+EMULATORS = {"AMD": Lazy("tiny.emulator.amd.kernel.provider")}  # kind -> module with emulate(setting, system)
 _plugged: set[str] = set()
 
 
@@ -24,8 +23,7 @@ def plug_in(kind: str) -> None:
     named = settings.emulate == "1" and asked.upper() == kind and arch and not arch.isdigit()
     try:
         with io.unseen():
-            provider = importlib.import_module(EMULATORS[kind]).emulate(arch if named else settings.emulate,
-                                                                       io.installed())
+            provider = EMULATORS[kind].emulate(arch if named else settings.emulate, io.installed())
     except ValueError as error:
         raise DeviceUnavailable(str(error)) from None
     io.install(provider)

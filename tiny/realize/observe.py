@@ -4,7 +4,6 @@ The environment's are started before the first device is opened and run to the e
 `Context` run while it lasts, for the whole process. Their modules are loaded only then.
 """
 import functools
-import importlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +18,8 @@ from tiny.ir.node import Node
 from tiny.lazy import Lazy
 
 # setting -> module with start(path)
-RECORDERS = {"trace": "tiny.trace.record", "profile": "tiny.trace.profile"}
-PACKETS = "tiny.trace.packets"
+RECORDERS = {"trace": Lazy("tiny.trace.record"), "profile": Lazy("tiny.trace.profile")}
+packets = Lazy("tiny.trace.packets")                        # only where DEBUG shows them
 timed = Lazy("tiny.hcq.timed")                              # only where PROFILE asks for times
 _lock = threading.Lock()
 _started: set[str] = set()
@@ -28,7 +27,7 @@ _started: set[str] = set()
 
 def start(setting: str, path: str) -> Callable[[], None]:
     """Start a recorder; call what is returned to end it. ConfigError if the file cannot be written."""
-    stop = importlib.import_module(RECORDERS[setting]).start(path)
+    stop = RECORDERS[setting].start(path)
     for device in devices.opened():
         devices.tell_opened(device)
     return stop
@@ -58,7 +57,6 @@ def packet_lines(template: Template) -> Iterator[str]:
     if not streams:
         yield from map(str, template.packets())
         return
-    packets = importlib.import_module(PACKETS)
     decoder = packets.Decoder(lambda address, size: None, packets.named(template.programs))
     for queue, kind, gfx, data in streams:
         for line in decoder.lines(kind, gfx, data):

@@ -2,14 +2,12 @@
 
     python -m tiny trace show FILE [--kind ioctl,packet] [--device AMD:1] [--queue copy] [--names]
     python -m tiny trace diff A B [--kind ...] [--without ...] [--context N]
-    python -m tiny trace replay FILE
 """
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tiny.config import may_colour
-from tiny.trace import replay
 from tiny.trace.diff import unified
 from tiny.trace.names import Reader, Record, numbered
 from tiny.trace.record import FORMAT
@@ -111,15 +109,6 @@ def compare(options: argparse.Namespace) -> int:
     return 1 if different else 0
 
 
-def again(options: argparse.Namespace) -> int:
-    """0 if an emulated card answers as the recorded one did, 1 if not."""
-    found = replay.read_check(options.file)
-    if found is not None:
-        return 1 if replay.replay_check(found, print) else 0
-    lines = [(number, text) for number, text in lines_of(options.file) if text[:1] != "#"]
-    return 1 if replay.replay_calls(lines, print) else 0
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tiny trace",
                                      description="Recorded runs (TRACE=FILE), shown and compared.")
@@ -142,25 +131,26 @@ def _parser() -> argparse.ArgumentParser:
     one = command("diff", compare, "what differs between two runs but addresses, handles and times; exit "
                   "code 0 if nothing does, 1 if something does", "a", "b")
     one.add_argument("--context", type=int, default=3, metavar="N", help="records around a difference")
-    text = "make a trace's driver calls, or run the stages of a file of hwcheck, again on an emulated card"
-    one = commands.add_parser("replay", help=text, description=text + "; exit code 0 if it answers the same, "
-                              "1 if not")
-    one.set_defaults(function=again)
-    one.add_argument("file")
     return parser
+
+
+def exit_code(command: str, function: Callable[[argparse.Namespace], int],
+              options: argparse.Namespace) -> int:
+    """What the function of a command returns; 2, and a line on stderr, for a file that cannot be read."""
+    try:
+        return function(options)
+    except BrokenPipeError:                                 # the command line knows what to do
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"tiny {command}: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except ValueError as error:
+        print(f"tiny {command}: {error}", file=sys.stderr)
+        return 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code: 0 done, 1 a difference, 2 a file that cannot be read."""
     options = _parser().parse_args(arguments)
-    try:
-        return options.function(options)
-    except BrokenPipeError:                                 # the command line knows what to do
-        raise
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"tiny trace: {where}{error.strerror or error}", file=sys.stderr)
-        return 2
-    except ValueError as error:
-        print(f"tiny trace: {error}", file=sys.stderr)
-        return 2
+    return exit_code("trace", options.function, options)

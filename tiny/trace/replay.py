@@ -1,13 +1,9 @@
-"""`python -m tiny trace replay FILE`: does the emulated card answer as the recorded one did?
+"""A trace's driver calls made again, in order, to another provider: does it answer as the recorded one did?
 
-FILE is one of two: a trace of TRACE=FILE, whose driver calls are made again, in order, to the emulated driver
-of such cards; or what `hwcheck` wrote, whose stages are run again. The emulator, which a trace does not need,
-is loaded here. Packets are not run again, for a trace does not hold what lay in memory.
+Packets are not run again, for a trace does not hold what lay in memory.
 """
-import importlib
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tiny.hcq import io
@@ -15,8 +11,6 @@ from tiny.trace import ioctls
 from tiny.trace.names import Name, Reader, Record
 from tiny.trace.record import MAP_FLAGS, OPEN_FLAGS, PROTECTIONS, Recorder
 
-EMULATOR, CHECK, CHECK_STAGES = "tiny.emulator.amd.kernel.recorded", "tiny.hcq.hwcheck", "tiny.hcq.amd.check"
-AMD_DEVICE = "tiny.hcq.amd.device"
 CALLS = ("open", "close", "ioctl", "mmap", "munmap", "protect")
 DOORBELL_PAGES = 8192                                       # bytes, of a process on one card; kfd_doorbell.c
 UNREPEATABLE = ("AMDKFD_IOC_WAIT_EVENTS", "AMDKFD_IOC_DBG_TRAP", "AMDKFD_IOC_CRIU_OP")
@@ -192,78 +186,3 @@ def _bits(text: str, names: dict[int, str]) -> int:
     """Flags from their names."""
     bits = {name: bit for bit, name in names.items()} | {"NONE": 0, "RDONLY": 0}
     return sum(bits[name] if name in bits else int(name, 0) for name in text.split("|"))
-
-
-# -- the command ---------------------------------------------------------------------------------------------
-def cards_of(lines: Iterable[tuple[int, str]]) -> list[tuple[str, object]]:
-    """(path of its render node, an emulated card like it) of each card that a trace tells of.
-
-    ValueError for a trace without any.
-    """
-    texts = [text for _, text in lines]
-    large_bar = any("PUBLIC" in text for text in texts if "ALLOC_MEMORY_OF_GPU" in text)
-    cards = {}
-    for text in texts:
-        if text.startswith("device AMD"):
-            facts = {name: int(value) for name, value in re.findall(r" (\w+)=(\d+)\b", text)}
-            arch, memory = re.search(r"arch=(\w+)", text)[1], re.search(r"(\d+) GiB", text)
-            card = importlib.import_module(EMULATOR).card_like(arch, facts, int(memory[1]) << 30, large_bar)
-            cards[f"/dev/dri/renderD{facts['drm_render_minor']}"] = card
-    if not cards:
-        raise ValueError("the trace has no record of an AMD device; there is nothing to replay it on")
-    return list(cards.items())
-
-
-def replay_calls(lines: list[tuple[int, str]], say: Callable[[str], None]) -> int:
-    """Make the calls of a trace again; the number of those that ended otherwise."""
-    nodes, cards = zip(*cards_of(lines), strict=True)
-    emulator = importlib.import_module(EMULATOR)
-    provider = emulator.emulate(cards)
-    replayer = Replayer(provider, dict(zip(nodes, emulator.identities(provider), strict=True)))
-    made = different = 0
-    try:
-        for outcome in replayer.calls(lines):
-            made += 1
-            if not outcome.same:
-                different += 1
-                say(f"-{outcome.recorded}\n+{outcome.emulated}")
-    finally:
-        replayer.close()
-    say(f"{made} calls made again, {different} ended otherwise, {replayer.skipped} cannot be repeated")
-    return different
-
-
-def replay_check(found: dict, say: Callable[[str], None]) -> int:
-    """Run the stages of a file of `hwcheck` on an emulated card like the one it is of; how many differ."""
-    check, hwcheck = (importlib.import_module(name) for name in (CHECK_STAGES, CHECK))
-    emulator = importlib.import_module(EMULATOR)
-    topology = found["stages"][0]["found"]
-    card = emulator.card_like(topology["arch"], found["facts"], topology["vram_gib"] << 30,
-                              topology["large_bar"])
-    remove = io.install(emulator.emulate([card]))
-    try:
-        device = importlib.import_module(AMD_DEVICE).AmdDevice()
-        try:
-            done = hwcheck.check(check.Bench(device), check.STAGES[:len(found["stages"])], say)
-        finally:
-            device.close()
-    finally:
-        remove()
-    different = hwcheck.differences(found, done)
-    for line in different:
-        say(line)
-    say(f"{len(done)} stages run again, {len(different)} answers differ")
-    return len(different)
-
-
-def read_check(path: str) -> dict | None:
-    """What `hwcheck` wrote, None for a file that is something else."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        if file.read(1) != "{":
-            return None
-        file.seek(0)
-        try:
-            found = json.load(file)
-        except json.JSONDecodeError:
-            return None
-    return found if "stages" in found and "facts" in found else None

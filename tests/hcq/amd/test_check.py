@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_stages(amd, monkeypatc
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_an_emulated_card_behaves_as_the_recorded_one(path):
-    """The same as `python -m tiny trace replay FILE`, stage by stage."""
+    """The same as `python -m tiny replay FILE`, stage by stage."""
     found = json.loads(path.read_text())
     topology = found["stages"][0]["found"]
     card = recorded.card_like(topology["arch"], found["facts"], topology["vram_gib"] << 30,

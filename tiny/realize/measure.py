@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tiny import config
@@ -21,8 +21,8 @@ from tiny.realize import observe
 
 FEW, MANY = 3, 50            # repeats of a measurement
 ENOUGH_S = 0.05              # spent on one kernel, launches included
-LIMIT_S = 10                 # for one kernel; then it counts as hung, and the child is ended
-OPENING_S = 60               # for the first answer of a child, which opens the device before it
+FIRST_S = 60                 # limit of a kernel's first launch: the device is opened, an emulator translates
+LIMIT_S = 10                 # of the launches after it. A kernel beyond a limit is hung, its child is ended
 TOO_SLOW = 3.0               # times the best so far: measured twice, no more
 SHORT_S = 200e-6             # kernels shorter than this are measured several in one submission
 
@@ -50,10 +50,9 @@ class Job:
 class Worker:
     """A child process that measures on one device; started when it is first asked, and again after a hang.
     """
-    def __init__(self, device: str, limit_s: float = LIMIT_S):
-        self._device, self._limit_s = device, limit_s
+    def __init__(self, device: str, first_s: float = FIRST_S, limit_s: float = LIMIT_S):
+        self._device, self._limits_s = device, (first_s, limit_s)
         self._process: subprocess.Popen | None = None
-        self._opened = False
         atexit.register(self.close)
 
     def measure(self, job: Job) -> float:
@@ -63,19 +62,17 @@ class Worker:
             if self._process is None:
                 self._start()
             _send(self._process.stdin.fileno(), job)
-            answer = _receive(self._process.stdout.fileno(), self._limit_s if self._opened else OPENING_S)
+            return min([_receive(self._process.stdout.fileno(), limit_s) for limit_s in self._limits_s])
         except (OSError, EOFError, TimeoutError):
             self.close()
             return float("inf")
-        self._opened = True
-        return answer
 
     def close(self) -> None:
         """End the child."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
-            self._process, self._opened = None, False
+            self._process = None
 
     def _start(self) -> None:
         command = [sys.executable, "-c", "from tiny.realize.measure import main; main()"]
@@ -122,26 +119,26 @@ def main() -> None:
         with config.Context(**settings):
             device = devices.open(name)
             while True:
-                _send(answers, _time(device, _receive(jobs)))
+                for seconds in _times(device, _receive(jobs)):
+                    _send(answers, seconds)
 
 
-def _time(device: devices.Device, job: Job) -> float:
-    """Seconds of one launch of a kernel with memory of its own."""
+def _times(device: devices.Device, job: Job) -> Iterator[float]:
+    """Seconds of a kernel's first launch, then the least of those after it; it has memory of its own."""
     program = device.load(job.object_code, job.name, *(() if job.threads == 1 else (job.threads,)))
     buffers = [device.allocate(size) for size in job.sizes]
     for buffer, is_float in zip(buffers, job.floats, strict=True):
         buffer.copyin((b"\x3c" if is_float else b"\0") * buffer.size)       # about 0.01 in any float type
     arguments = [*(buffer.address for buffer in buffers), *job.variables]
     once = _launches(device, program, arguments, job.groups, 1)
-    first = once()
-    if first > TOO_SLOW * job.best_s:
-        first = min(first, once())                          # the first may have waited for a core
-        if first > TOO_SLOW * job.best_s:
-            return first
-    count = max(1, min(20, int(SHORT_S / max(first, 1e-6))))
-    several = _launches(device, program, arguments, job.groups, count) if count > 1 else once
-    repeats = max(FEW, min(MANY, int(ENOUGH_S / max(first * count, 1e-6))))
-    return min([several() for _ in range(repeats)]) / count
+    yield once()
+    again = once()
+    if again <= TOO_SLOW * job.best_s:
+        count = max(1, min(20, int(SHORT_S / max(again, 1e-6))))
+        several = _launches(device, program, arguments, job.groups, count) if count > 1 else once
+        repeats = max(FEW, min(MANY, int(ENOUGH_S / max(again * count, 1e-6))))
+        again = min(several() for _ in range(repeats)) / count
+    yield again
 
 
 def _launches(device: devices.Device, program, arguments: Sequence[int], groups: int, count: int):

@@ -61,6 +61,21 @@ def test_every_kind_of_change_is_proposed():
     assert {len(one.loops) for one in near} >= {len(schedule.loops) + change for change in (-1, 0, 1)}
 
 
+def test_copies_stay_where_loops_come_and_go():
+    """Before the loop over m and with the lanes of n innermost, where nothing takes these away."""
+    one, = prepared(plan_of(held(512, 512) @ held(512, 512)))
+    kernel, schedule = one.kernel, one.schedule
+    pack, = schedule.packs
+    m, n = kernel.axes
+    near = [other for other in neighbours(kernel, schedule, TARGET) if other.loops != schedule.loops]
+    assert {len(other.loops) for other in near} == {len(schedule.loops) + change for change in (-1, 0, 1)}
+    for other in near:
+        kept, = other.packs
+        before, last = other.loops[kept.depth], other.loops[kept.layout[-1]]
+        assert (kept.operand, before) == (pack.operand, Loop(m, before.step, LOOP))
+        assert last.kind == LANES or all(loop.kind != LANES or loop.axis is not n for loop in other.loops)
+
+
 @pytest.mark.parametrize("width", [1, 3])
 def test_it_walks_to_the_best_that_small_changes_reach(width):
     """With times that fall with the number of points written out, it ends where no more may be."""

@@ -3,7 +3,8 @@
 Nothing here runs a kernel. `search` proposes schedules and is given a function that times them.
 """
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from tiny.ir import ops
 from tiny.ir.node import Node, toposort
@@ -95,10 +96,9 @@ def _fits(kernel: Kernel, schedule: Schedule, target: Target) -> bool:
 
 def _changes(kernel: Kernel, schedule: Schedule, target: Target) -> Iterator[Schedule]:
     for loops in _loop_changes(kernel, list(schedule.loops), target):
-        yield Schedule(tuple(loops), tuple(_fitting_packs(schedule, loops)), schedule.matrix,
-                       schedule.streaming)
+        yield replace(schedule, loops=tuple(loops), packs=tuple(_kept_packs(schedule, loops)))
     for packs in _pack_changes(kernel, schedule):
-        yield Schedule(schedule.loops, packs, schedule.matrix, schedule.streaming)
+        yield replace(schedule, packs=packs)
 
 
 def _loop_changes(kernel: Kernel, loops: list[Loop], target: Target) -> Iterator[list[Loop]]:
@@ -244,10 +244,27 @@ def _pack_changes(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Pack, ..
             yield (*others, Pack(operand, depth, tuple(packed_loops(schedule.loops, depth, axes))))
 
 
-def _fitting_packs(schedule: Schedule, loops: list[Loop]) -> Iterable[Pack]:
-    """The packs that still name the loops they meant: those of a schedule whose kinds and axes stayed."""
-    alike = [(a.axis, a.kind) for a in schedule.loops] == [(b.axis, b.kind) for b in loops]
-    return schedule.packs if alike else ()
+def _kept_packs(schedule: Schedule, loops: list[Loop]) -> Iterator[Pack]:
+    """The packs under other loops, each before the loop it stood before; gone where that loop is. Loops that
+    are new come first in a layout, lanes last.
+    """
+    before, after = _identities(schedule.loops), _identities(loops)
+    for pack in schedule.packs:
+        if before[pack.depth] not in after:
+            continue
+        depth = after.index(before[pack.depth])
+        axes = {node for node in toposort(pack.operand) if node.op is ops.RANGE}
+        order = {before[number]: position for position, number in enumerate(pack.layout)}
+
+        def position(number: int, order: dict = order) -> int:
+            return order.get(after[number], len(order) if loops[number].kind == LANES else -1)
+        yield Pack(pack.operand, depth, tuple(sorted(packed_loops(loops, depth, axes), key=position)))
+
+
+def _identities(loops: Sequence[Loop]) -> list[tuple[Node, str, int]]:
+    """What tells loops apart, whatever their steps: axis, kind, and how many of the same stand inside."""
+    return [(loop.axis, loop.kind, sum(other.axis is loop.axis and other.kind == loop.kind
+                                       for other in loops[number + 1:])) for number, loop in enumerate(loops)]
 
 
 def _written_out(schedule: Schedule) -> int:

@@ -161,7 +161,7 @@ class Bench:
     def dispatch(self, checked: bool = False) -> Dispatch:
         """ObjectError that lists the kernels if there is none of the name."""
         kernel = self.image.kernel(self.name)
-        user_data = self.image.user_data(self.name, ARGUMENTS)
+        user_data = self.image.user_data(self.name, ARGUMENTS, self.memory)
         return Dispatch(kernel, self.memory, user_data, self._options.groups, self._options.size,
                         checked=checked)
 

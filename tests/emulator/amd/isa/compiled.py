@@ -81,7 +81,7 @@ def launch(
     memory.map(image.address, len(code), code.ctypes.data, writable=False)
     kernel = image.kernel(name)
     dispatch = Dispatch(
-        kernel, memory, image.user_data(name, arguments.ctypes.data), groups, size, grid, checked
+        kernel, memory, image.user_data(name, arguments.ctypes.data, memory), groups, size, grid, checked
     )
     (run.run if translated else interpreter.run)(dispatch)
 

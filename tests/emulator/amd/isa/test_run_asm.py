@@ -180,3 +180,38 @@ def test_help_shows_the_forms_of_an_argument_one_below_the_other(command, capsys
         main([command, "--help"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["=5", "=f32:1.5", "a", "value,", "not", "a", "buffer"] in lines
+
+
+ASKING = """
+.text
+.globl asking
+.p2align 8
+.type asking,@function
+asking:
+  s_mov_b32 s20, s{register}
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel asking
+.amdhsa_next_free_vgpr 8
+.amdhsa_next_free_sgpr 32
+.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.amdhsa_private_segment_fixed_size 48
+{more}
+.end_amdhsa_kernel
+"""
+PRELOAD = """.amdhsa_accum_offset 8
+.amdhsa_user_sgpr_kernarg_preload_length 2
+.amdhsa_user_sgpr_kernarg_preload_offset 1"""
+
+
+@pytest.mark.parametrize("processor, register, more, value", [
+    ("gfx1100", 2, ".amdhsa_user_sgpr_private_segment_size 1", 48),
+    ("gfx942", 3, PRELOAD, 0x22222222),
+])
+def test_a_kernel_finds_every_register_it_asks_for(tmp_path, capsys, processor, register, more, value):
+    path = tmp_path / "asking.s"
+    path.write_text(ASKING.format(register=register, more=more))
+    arguments = ["--arg", "=0x1111111100000000", "--arg", "=0x22222222"]
+    assert main(["run-asm", str(path), "--mcpu", processor, *arguments]) == 0
+    assert f"s20 {value:#010x}" in capsys.readouterr().out

@@ -2,8 +2,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tiny.autogen import amd_kernel_descriptor as descriptor
 from tiny.emulator.amd.engines.base import EmulatorError
+from tiny.emulator.amd.isa.descriptor import KernelDescriptor, UserValues, user_data
+from tiny.emulator.amd.isa.state import EmulationError
 from tiny.emulator.amd.kernel.cards import Card
 from tiny.emulator.amd.kernel.memory import PageTable
 from tiny.hcq.amd.registers import FILES, sh
@@ -96,60 +97,31 @@ class AqlPlace:
 
 def from_aql(packet, at: AqlPlace, card: Card, table: PageTable, where: str) -> Dispatch:
     """The dispatch of an AQL packet: resource words come from the kernel's descriptor."""
-    raw = table.read(packet.kernel_object, descriptor.ffi.sizeof("struct kernel_descriptor_t"))
-    kernel = descriptor.ffi.from_buffer("struct kernel_descriptor_t *", raw)
+    kernel = KernelDescriptor.decode(table.read(packet.kernel_object, KernelDescriptor.size_bytes))
     threads = packet.workgroup_x, packet.workgroup_y, packet.workgroup_z
     check_threads(threads, where)
     grid = packet.grid_x, packet.grid_y, packet.grid_z
-    lds = max(packet.group_segment_bytes, kernel.group_segment_fixed_size)
+    lds = max(packet.group_segment_bytes, kernel.group_segment)
     check_lds(lds, where)
-    wave_size = (
-        32 if kernel.kernel_code_properties & descriptor.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32 else 64
-    )
+    values = UserValues(packet.kernarg, at.packet, at.queue, at.index, packet.private_segment_bytes)
+    try:
+        words = user_data(kernel, values, table.read_u32)
+    except EmulationError as error:
+        raise EmulatorError(f"{where}: {error}") from None
     return Dispatch(
-        code=packet.kernel_object + kernel.kernel_code_entry_byte_offset,
-        rsrc1=kernel.compute_pgm_rsrc1,
-        rsrc2=kernel.compute_pgm_rsrc2,
-        rsrc3=kernel.compute_pgm_rsrc3,
-        user_data=_user_data(packet, at, kernel, table, where),
+        code=kernel.entry(packet.kernel_object),
+        rsrc1=kernel.pgm_rsrc1,
+        rsrc2=kernel.pgm_rsrc2,
+        rsrc3=kernel.pgm_rsrc3,
+        user_data=(*words, *[0] * (16 - len(words))),
         groups=tuple(-(-count // size) for count, size in zip(grid, threads, strict=True)),
         threads=threads,
         grid=grid,
-        wave_size=wave_size,
+        wave_size=kernel.wave_size,
         lds=lds,
-        scratch=packet.private_segment_bytes * wave_size,
+        scratch=packet.private_segment_bytes * kernel.wave_size,
         scratch_base=0,
     )
-
-
-def _user_data(packet, at: AqlPlace, kernel, table: PageTable, where: str) -> tuple[int, ...]:
-    """The SGPRs that the packet processor fills before a wave starts, in the order in which a kernel has
-    those it asks for. Source: LLVM, "User Guide for AMDGPU Backend", initial kernel execution state.
-    """
-    asked = kernel.kernel_code_properties
-    words: list[int] = []
-    for bit, values in (
-        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_PRIVATE_SEGMENT_BUFFER, None),
-        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_DISPATCH_PTR, _halves(at.packet)),
-        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_QUEUE_PTR, _halves(at.queue)),
-        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_KERNARG_SEGMENT_PTR, _halves(packet.kernarg)),
-        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_DISPATCH_ID, _halves(at.index)),
-        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_FLAT_SCRATCH_INIT, None),
-        (descriptor.KERNEL_CODE_PROPERTY_ENABLE_SGPR_PRIVATE_SEGMENT_SIZE, (packet.private_segment_bytes,)),
-    ):
-        if asked & bit and values is None:
-            raise EmulatorError(f"{where}: the kernel asks for scratch registers of older cards "
-                                f"(kernel_code_properties {asked:#x}), which are not emulated")
-        if asked & bit:
-            words += values
-    count = kernel.kernarg_preload & descriptor.KERNARG_PRELOAD_SPEC_LENGTH
-    first = kernel.kernarg_preload >> descriptor.KERNARG_PRELOAD_SPEC_OFFSET_SHIFT
-    words += [table.read_u32(packet.kernarg + 4 * (first + number)) for number in range(count)]
-    return (*words, *[0] * (16 - len(words)))
-
-
-def _halves(value: int) -> tuple[int, int]:
-    return value & 0xFFFFFFFF, value >> 32
 
 
 def _threads(file, word: int, axis: str, where: str) -> int:

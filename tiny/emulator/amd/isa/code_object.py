@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from tiny import objfile
 from tiny.emulator.amd.isa.decode import Family
+from tiny.emulator.amd.isa.descriptor import KernelDescriptor, UserValues, user_data
 from tiny.emulator.amd.isa.families import family_of
-from tiny.emulator.amd.isa.state import Kernel, KernelDescriptor
+from tiny.emulator.amd.isa.memory import AddressSpace
+from tiny.emulator.amd.isa.state import Kernel
 from tiny.objfile import ObjectError, ObjectFile
 
 PAGE = 4096
@@ -46,9 +48,7 @@ class Image(NamedTuple):
         """The kernel of that name. ObjectError that lists the kernels if there is none."""
         if f"{name}.kd" not in self.symbols:
             raise ObjectError(f"there is no kernel {name}; there are {', '.join(self.kernels)}")
-        place = self.symbols[f"{name}.kd"]
-        found = KernelDescriptor.decode(self.data, place)
-        entry = place + found.entry_offset & (1 << 64) - 1
+        found = self.descriptor(name)
         return Kernel(
             name,
             self.family,
@@ -56,29 +56,26 @@ class Image(NamedTuple):
             self.address,
             found.pgm_rsrc1,
             found.pgm_rsrc2,
-            entry,
-            32 if found.wavefront_size32 else 64,
+            found.entry(self.symbols[f"{name}.kd"]),
+            found.wave_size,
             found.group_segment,
             found.private_segment,
         )
 
-    def user_data(self, name: str, kernarg: int, dispatch_packet: int = 0, queue: int = 0) -> tuple[int, ...]:
-        """The user SGPRs that the kernel's descriptor asks for: addresses, in the order of the specification.
-        """
-        wanted, found = self.descriptor(name), []
-        for enabled, value in (
-            (wanted.dispatch_ptr, dispatch_packet),
-            (wanted.queue_ptr, queue),
-            (wanted.kernarg_segment_ptr, kernarg),
-            (wanted.dispatch_id, 0),
-            (wanted.flat_scratch_init, 0),
-        ):
-            if enabled:
-                found += [value & 0xFFFFFFFF, value >> 32]
-        return tuple(found)
-
     def descriptor(self, name: str) -> KernelDescriptor:
         return KernelDescriptor.decode(self.data, self.symbols[f"{name}.kd"])
+
+    def user_data(self, name: str, kernarg: int, memory: AddressSpace) -> tuple[int, ...]:
+        """The user SGPRs that the kernel asks for. kernarg: address of its arguments in `memory`. No packet
+        and no queue is there, their addresses are 0.
+        """
+        wanted = self.descriptor(name)
+        values = UserValues(kernarg, private_segment_bytes=wanted.private_segment)
+
+        def read_u32(address: int) -> int:
+            return int.from_bytes(memory.read(address, 4), "little")
+
+        return user_data(wanted, values, read_u32)
 
 
 def load(data: bytes, address: int) -> Image:

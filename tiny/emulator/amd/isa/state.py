@@ -64,27 +64,6 @@ class PgmRsrc2(Struct, dwords=1):
     workitem_ids = bits(0, 11, 2)
 
 
-class KernelDescriptor(Struct, dwords=16):
-    """The 64 bytes a code object has for each kernel, symbol NAME.kd. Source: AMDHSAKernelDescriptor.h."""
-
-    group_segment = u32(0)
-    private_segment = u32(1)
-    kernarg_size = u32(2)
-    entry_offset = u64(4)
-    pgm_rsrc3 = u32(11)
-    pgm_rsrc1 = u32(12)
-    pgm_rsrc2 = u32(13)
-    private_segment_buffer = bits(14, 0, 1)
-    dispatch_ptr = bits(14, 1, 1)
-    queue_ptr = bits(14, 2, 1)
-    kernarg_segment_ptr = bits(14, 3, 1)
-    dispatch_id = bits(14, 4, 1)
-    flat_scratch_init = bits(14, 5, 1)
-    private_segment_size = bits(14, 6, 1)
-    wavefront_size32 = bits(14, 10, 1)
-    kernarg_preload = bits(14, 16, 16)
-
-
 class UninitialisedError(ValueError):
     """Checked mode: a register or local memory is read that still holds what it was poisoned with."""
 

@@ -36,43 +36,36 @@ class Dpp8(Struct, dwords=1):
 DPP16, DPP8, DPP8_FI, SDWA, LITERAL = 250, 233, 234, 249, 255
 
 
-class Sdwa(Struct, dwords=1):
-    """Source code 249 (gfx9): bytes and words of the operands. *_sel: 0 ... 3 a byte, 4 and 5 a word, 6 all
-    of it.
+class _SdwaSources(Struct, dwords=1):
+    """*_sel: 0 ... 3 a byte, 4 and 5 a word, 6 all of it; *_scalar: an SGPR instead of a VGPR."""
+
+    src0 = bits(0, 0, 8)
+    src0_sel = bits(0, 16, 3)
+    src0_sext = bits(0, 19, 1)
+    src0_neg = bits(0, 20, 1)
+    src0_abs = bits(0, 21, 1)
+    src0_scalar = bits(0, 23, 1)
+    src1_sel = bits(0, 24, 3)
+    src1_sext = bits(0, 27, 1)
+    src1_neg = bits(0, 28, 1)
+    src1_abs = bits(0, 29, 1)
+    src1_scalar = bits(0, 31, 1)
+
+
+class Sdwa(_SdwaSources, dwords=1):
+    """Source code 249 (gfx9): bytes and words of the operands. dst_sel: as of the sources.
 
     dst_unused: what becomes of the rest of the destination: 0 zeros, 1 the sign, 2 it stays
     """
 
-    src0 = bits(0, 0, 8)
     dst_sel = bits(0, 8, 3)
     dst_unused = bits(0, 11, 2)
     clamp = bits(0, 13, 1)
     omod = bits(0, 14, 2)
-    src0_sel = bits(0, 16, 3)
-    src0_sext = bits(0, 19, 1)
-    src0_neg = bits(0, 20, 1)
-    src0_abs = bits(0, 21, 1)
-    src0_scalar = bits(0, 23, 1)
-    src1_sel = bits(0, 24, 3)
-    src1_sext = bits(0, 27, 1)
-    src1_neg = bits(0, 28, 1)
-    src1_abs = bits(0, 29, 1)
-    src1_scalar = bits(0, 31, 1)
 
 
-class SdwaCompare(Struct, dwords=1):
+class SdwaCompare(_SdwaSources, dwords=1):
     """The same for comparisons: a scalar destination in place of the selections of a vector one."""
 
-    src0 = bits(0, 0, 8)
     sdst = bits(0, 8, 7)
     has_sdst = bits(0, 15, 1)
-    src0_sel = bits(0, 16, 3)
-    src0_sext = bits(0, 19, 1)
-    src0_neg = bits(0, 20, 1)
-    src0_abs = bits(0, 21, 1)
-    src0_scalar = bits(0, 23, 1)
-    src1_sel = bits(0, 24, 3)
-    src1_sext = bits(0, 27, 1)
-    src1_neg = bits(0, 28, 1)
-    src1_abs = bits(0, 29, 1)
-    src1_scalar = bits(0, 31, 1)

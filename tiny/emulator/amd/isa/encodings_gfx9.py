@@ -24,48 +24,16 @@ class SMEM(Struct, dwords=2, encoding=0b110000):
     soffset = bits(1, 25, 7)
 
 
-class VOP3(Struct, dwords=2, encoding=0b110100):
-    vdst = bits(0, 0, 8)
-    abs = bits(0, 8, 3)
-    op_sel = bits(0, 11, 4)
-    clamp = bits(0, 15, 1)
-    op = bits(0, 16, 10)
-    encoding = bits(0, 26, 6)
-    src0 = bits(1, 0, 9)
-    src1 = bits(1, 9, 9)
-    src2 = bits(1, 18, 9)
-    omod = bits(1, 27, 2)
-    neg = bits(1, 29, 3)
+class VOP3(gfx11.VOP3, dwords=2, encoding=0b110100):
+    """VOP3A of the manual."""
 
 
-class VOP3SD(Struct, dwords=2, encoding=0b110100):
+class VOP3SD(gfx11.VOP3SD, dwords=2, encoding=0b110100):
     """VOP3B of the manual."""
 
-    vdst = bits(0, 0, 8)
-    sdst = bits(0, 8, 7)
-    clamp = bits(0, 15, 1)
-    op = bits(0, 16, 10)
-    encoding = bits(0, 26, 6)
-    src0 = bits(1, 0, 9)
-    src1 = bits(1, 9, 9)
-    src2 = bits(1, 18, 9)
-    omod = bits(1, 27, 2)
-    neg = bits(1, 29, 3)
 
-
-class VOP3P(Struct, dwords=2, encoding=0b110100111):
-    vdst = bits(0, 0, 8)
-    neg_hi = bits(0, 8, 3)
-    op_sel = bits(0, 11, 3)
-    op_sel_hi2 = bits(0, 14, 1)
-    clamp = bits(0, 15, 1)
-    op = bits(0, 16, 7)
+class VOP3P(gfx11.VOP3P, dwords=2, encoding=0b110100111):
     encoding = bits(0, 23, 9)
-    src0 = bits(1, 0, 9)
-    src1 = bits(1, 9, 9)
-    src2 = bits(1, 18, 9)
-    op_sel_hi = bits(1, 27, 2)
-    neg_lo = bits(1, 29, 3)
 
 
 class MAI(Struct, dwords=2, encoding=0b110100111):

@@ -151,33 +151,12 @@ def _kernel(dispatch: Dispatch, card: Card, table: PageTable) -> Kernel:
     family = family_named(card.name)
     lane_scratch = dispatch.scratch // dispatch.wave_size
     name = dispatch_name(dispatch, table)
-    key = (
-        name,
-        family.name,
-        dispatch.code,
-        dispatch.rsrc1,
-        dispatch.rsrc2,
-        dispatch.wave_size,
-        dispatch.lds,
-        lane_scratch,
-    )
+    facts = (dispatch.code, dispatch.rsrc1, dispatch.rsrc2, 0, dispatch.wave_size, dispatch.lds, lane_scratch)
+    key = (name, family.name, *facts)
     known = _kernels.get(key)
     if known is not None and table.read(dispatch.code, len(known.code)) == known.code:
         return known
-    code = _code(dispatch, table, family)
-    found = Kernel(
-        name,
-        family,
-        code,
-        dispatch.code,
-        dispatch.rsrc1,
-        dispatch.rsrc2,
-        0,
-        dispatch.wave_size,
-        dispatch.lds,
-        lane_scratch,
-    )
-    _kernels[key] = found
+    found = _kernels[key] = Kernel(name, family, _code(dispatch, table, family), *facts)
     return found
 
 

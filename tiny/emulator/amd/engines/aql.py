@@ -9,7 +9,7 @@ from tiny.emulator.amd.engines import dispatch
 from tiny.emulator.amd.engines.base import EmulatorError, Engine
 from tiny.emulator.amd.engines.execute import execute
 from tiny.emulator.amd.engines.pm4 import Pm4Engine
-from tiny.emulator.amd.kernel.calls import clock
+from tiny.emulator.amd.isa.clock import realtime
 from tiny.hcq.amd import aql, pm4
 
 PACKET_BYTES = 64
@@ -38,7 +38,7 @@ class AqlEngine(Engine):
             if not isinstance(packet, aql.Invalid):
                 break
             yield                                            # its header has not been written yet
-        began = clock()
+        began = realtime()
         self.order(*["finish"] * packet.barrier, *["acquire"] * (packet.acquire >= aql.Scope.AGENT))
         yield from self._execute(packet, where)
         self.order(*["write_back"] * (packet.release == aql.Scope.SYSTEM))
@@ -92,7 +92,7 @@ class AqlEngine(Engine):
         if not signal:
             return
         self.table.write_u64(signal + START, began)
-        self.table.write_u64(signal + END, clock())
+        self.table.write_u64(signal + END, realtime())
         self.table.add_u64(signal + VALUE, -1)
         mailbox = self.table.read_u64(signal + MAILBOX)
         if mailbox:

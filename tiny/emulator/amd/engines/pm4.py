@@ -10,7 +10,7 @@ from tiny.autogen import amd_gc_11_0_0 as gc
 from tiny.emulator.amd.engines import dispatch
 from tiny.emulator.amd.engines.base import EmulatorError, Engine, compare
 from tiny.emulator.amd.engines.execute import execute
-from tiny.emulator.amd.kernel.calls import clock
+from tiny.emulator.amd.isa.clock import realtime
 from tiny.hcq.amd import pm4
 from tiny.hcq.layout import LayoutError, Packet
 
@@ -120,7 +120,7 @@ class Pm4Engine(Engine):
 
     def copy_data(self, packet, where: int) -> None:
         table = self.watched("COPY_DATA")
-        sources = {pm4.CopyFrom.TIMESTAMP: clock, pm4.CopyFrom.IMMEDIATE: lambda: packet.source}
+        sources = {pm4.CopyFrom.TIMESTAMP: realtime, pm4.CopyFrom.IMMEDIATE: lambda: packet.source}
         read = table.read_u64 if packet.wide else table.read_u32
         memory = (pm4.CopyFrom.MEMORY, pm4.CopyFrom.L2)
         if packet.from_ not in (*sources, *memory) or packet.to not in (
@@ -189,7 +189,7 @@ class Pm4Engine(Engine):
         if packet.data_sel is pm4.DataSel.U32:
             self.table.write_u32(packet.address, packet.value & 0xFFFFFFFF)
         elif packet.data_sel is not pm4.DataSel.NONE:
-            value = packet.value if packet.data_sel is pm4.DataSel.U64 else clock()
+            value = packet.value if packet.data_sel is pm4.DataSel.U64 else realtime()
             self.table.write_u64(packet.address, value)
         if packet.interrupt is not pm4.IntSel.NONE:
             self.events.interrupt(packet.interrupt_id)

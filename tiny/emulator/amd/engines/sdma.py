@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tiny.emulator.amd.engines.base import EmulatorError, Engine, compare
-from tiny.emulator.amd.kernel.calls import clock
+from tiny.emulator.amd.isa.clock import realtime
 from tiny.hcq.amd import sdma
 
 FAMILIES = {9: sdma.SdmaGfx9, 10: sdma.Sdma, 11: sdma.Sdma, 12: sdma.SdmaGfx12}
@@ -86,7 +86,7 @@ class SdmaEngine(Engine):
             yield
 
     def timestamp(self, packet) -> None:
-        self.table.write_u64(packet.address, clock())
+        self.table.write_u64(packet.address, realtime())
 
     def atomic(self, packet) -> None:
         if packet.atomic != ATOMIC_ADD_64 or packet.loop:

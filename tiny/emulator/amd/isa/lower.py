@@ -71,8 +71,6 @@ OF_MODE = {"ieee", "fp16_ovfl", "nearest"}  # fields of a row that are the mode'
 _UNFLUSHED = ("class", "v_cndmask", "v_mov")
 
 
-
-
 class Store(NamedTuple):
     """One effect. where: vgpr, whole (a VGPR whatever EXEC says), sgpr, mask (a bit for each lane), scc, exec
     (a whole mask), exec_lanes (a bit for each lane), lane (one lane of a VGPR: `lane` says which), vgpr_at

@@ -43,11 +43,6 @@ def call(request: int, struct: str):
     return register
 
 
-def clock() -> int:
-    """The GPU's counter."""
-    return realtime()
-
-
 @call(kfd.AMDKFD_IOC_GET_VERSION, "get_version")
 def get_version(driver, args) -> None:
     args.major_version, args.minor_version = kfd.KFD_IOCTL_MAJOR_VERSION, kfd.KFD_IOCTL_MINOR_VERSION
@@ -86,7 +81,7 @@ def get_process_apertures(driver, args) -> None:
 
 @call(kfd.AMDKFD_IOC_GET_CLOCK_COUNTERS, "get_clock_counters")
 def get_clock_counters(driver, args) -> None:
-    args.gpu_clock_counter = clock() if args.gpu_id in driver.gpus else 0
+    args.gpu_clock_counter = realtime() if args.gpu_id in driver.gpus else 0
     args.cpu_clock_counter = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
     args.system_clock_counter = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     args.system_clock_freq = 10**9

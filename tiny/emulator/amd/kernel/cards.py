@@ -94,8 +94,7 @@ def _rounded(size: int, unit: int) -> int:
 
 
 # Counts: AMD's product pages and the amdgpu driver's IP discovery of these cards; register files:
-# kfd_queue.c,
-# get_vgpr_size_per_cu.
+# kfd_queue.c, kfd_get_vgpr_size_per_cu.
 CARDS = {
     card.name: card
     for card in (

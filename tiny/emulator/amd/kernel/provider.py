@@ -15,7 +15,7 @@ from tiny.autogen import kfd_6_12 as kfd
 from tiny.emulator.amd.engines import EmulatorError, Engine, engine_for
 from tiny.emulator.amd.engines.caches import Caches
 from tiny.emulator.amd.kernel import render, topology
-from tiny.emulator.amd.kernel.calls import CALLS, GPUVM_BASE, GPUVM_LIMIT, SYSTEM_LIMIT, clock
+from tiny.emulator.amd.kernel.calls import CALLS, GPUVM_BASE, GPUVM_LIMIT, SYSTEM_LIMIT
 from tiny.emulator.amd.kernel.cards import Card, cards_named
 from tiny.emulator.amd.kernel.events import Events, KernelError
 from tiny.emulator.amd.kernel.memory import PAGE, MemoryFault, MemoryObject, PageTable, make_pages
@@ -74,7 +74,6 @@ class EmulatedRadeon(io.Provider):
     process: the client, this process if none is named.
     """
     about = "emulated"
-    clock = staticmethod(clock)
     address_range = GPUVM_BASE, GPUVM_LIMIT
     system_limit = SYSTEM_LIMIT
 

@@ -115,11 +115,22 @@ def test_the_state_of_the_sources_is_that_of_every_file(monkeypatch):
     assert kept._state_of_sources.__wrapped__() != before
 
 
+@pytest.mark.parametrize("settings", [{}, {"AMD": "1", "EMULATE": "1"}], ids=["CPU", "emulated"])
+def test_a_cache_that_cannot_be_written_is_reported_once(settings, tmp_path):
+    """By all that is kept in it: objects, plans, an emulated card's kernels."""
+    (tmp_path / "file").write_text("")
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True,
+                          env={"CACHE": str(tmp_path / "file"), "PATH": "/usr/bin:/bin"} | settings)
+    assert done.returncode == 0 and done.stderr == (
+        f"tiny: {tmp_path / 'file'} cannot be written (Not a directory), compiled kernels are not kept; set "
+        "CACHE to a folder that can, or CACHE=0 to do without\n")
+
+
 def test_an_entry_that_cannot_be_read_is_made_again(tmp_path, monkeypatch):
     with Context(CACHE=str(tmp_path), NOOPT=0, BEAM=0, CHECK=0):
         forget(monkeypatch)
         first = attention()
-        cache = kept._cache(str(tmp_path / kept.FOLDER))
+        cache = kept._cache(str(tmp_path))
         assert cache.keys()
         for key in cache.keys():
             cache.put(key, b"cno.such.module\nname\n.")

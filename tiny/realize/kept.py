@@ -34,7 +34,7 @@ def place_of(key: tuple, target: Target) -> tuple[Cache, str] | None:
     if folder is None or settings.check or settings.noopt or settings.beam:
         return None
     graph = hashlib.blake2b(pickle.dumps(key, 5), digest_size=32).hexdigest()
-    return _cache(os.path.join(folder, FOLDER)), digest("plan", _state_of_sources(), target.key, graph)
+    return _cache(folder), digest("plan", _state_of_sources(), target.key, graph)
 
 
 def load(place: tuple[Cache, str]) -> Found | None:
@@ -59,7 +59,7 @@ def keep(place: tuple[Cache, str], plan: Plan, rendered: list[Rendered]) -> None
 
 @functools.cache
 def _cache(folder: str) -> Cache:
-    return Cache(folder)
+    return Cache(folder, FOLDER)
 
 
 @functools.cache

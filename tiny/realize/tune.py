@@ -48,7 +48,7 @@ def tuned(plain: Rendered, start: Schedule, device: devices.Device, width: int) 
     plain: the kernel under the plain schedule, whose source is what identifies the kernel.
     """
     folder = config.current().cache_folder
-    kept = Cache(os.path.join(folder, FOLDER)) if folder else None
+    kept = Cache(folder, FOLDER) if folder else None
     kernel = plain.source.text.replace(plain.name, "f")
     key = digest("schedule", REVISION, device.target.key, str(width), kernel)
     known = _decoded(kept.get(key)) if kept else None

@@ -14,6 +14,7 @@ CHECKSUM_BYTES = 16
 STALE_S = 3600
 LEAST_FREE_BYTES = 4 << 20                          # on the disk, for the compiler's files and the entries
 DATA, SHARED = b"d", b"s"                           # what follows: the data, or the key of the entry with it
+_reported: set[str] = set()                         # folders that cannot be written, as this process has said
 
 
 def digest(*parts: str) -> str:
@@ -28,10 +29,11 @@ class Cache:
     renamed into it, so a reader sees all of it or nothing; a damaged entry counts as missing and is written
     again. A killed process leaves at most a file in `work/`, which a later process clears away.
 
-    A folder that cannot be written is reported once on stderr, then entries are only read.
+    part: a folder in it for entries of one kind. A folder that cannot be written, or a part of it, is
+    reported once by a process on stderr; then entries are only read.
     """
-    def __init__(self, folder: str):
-        self.folder = folder
+    def __init__(self, folder: str, part: str = ""):
+        self.folder, self._whole = os.path.join(folder, part) if part else folder, folder
         self._numbers = itertools.count()
         self._writable = True
         self._cleared = False
@@ -127,8 +129,9 @@ class Cache:
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        if self._writable:
-            self._writable = False
+        self._writable = False
+        if self._whole not in _reported:
+            _reported.add(self._whole)
             os.write(2, f"tiny: {self.folder} cannot be written ({error.strerror}), compiled kernels are not "
                         "kept; set CACHE to a folder that can, or CACHE=0 to do without\n".encode())
 

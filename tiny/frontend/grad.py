@@ -173,12 +173,12 @@ def _window(n: Node, g: Node) -> tuple[Node]:
         places = resize(spread_out(g, axis + 1, dilation), axis + 1, stride)
         return (resize(merge_axes(places, axis), axis, length),)
     reach = (size - 1) * dilation
+    places = flip(g, (axis + 1,))
     if stride == 1 and not isinstance(length, Node):
-        padded = pad_factor(flip(g, (axis + 1,)), axis, (reach, reach))
-        windows = Node(ops.WINDOW, None, (merge_axes(padded, axis),), (axis, size, size, size * dilation + 1))
-        return (reshape(reduce(ops.ADD, windows, (last,)), n.src[0].shape),)
-    spaced = resize(spread_out(flip(g, (axis + 1,)), axis, stride), axis, length)
-    padded = pad(spaced, on_axis(spaced, axis, (reach, 0), (0, 0)))
+        padded = pad_factor(places, axis, (reach, reach))
+    else:
+        spaced = resize(spread_out(places, axis, stride), axis, length)
+        padded = pad(spaced, on_axis(spaced, axis, (reach, 0), (0, 0)))
     windows = Node(ops.WINDOW, None, (merge_axes(padded, axis),), (axis, size, size, size * dilation + 1))
     return (reshape(reduce(ops.ADD, windows, (last,)), n.src[0].shape),)
 

@@ -14,7 +14,6 @@ from itertools import product as pairs
 from math import ceil
 
 from tiny.ir import ops
-from tiny.ir.dtype import dtypes
 from tiny.ir.integer import bounds, prod
 from tiny.ir.node import Node, toposort
 from tiny.schedule.axes import NEIGHBOURS, NONE, SCATTERED, along, loads
@@ -32,6 +31,7 @@ from tiny.schedule.loops import (
     accumulation,
     static_size,
 )
+from tiny.schedule.work import elementary
 from tiny.target import Target
 
 PANEL_BYTES = 1 << 18        # of a packed panel that is cut as one likes; a quarter of a usual second cache
@@ -121,8 +121,7 @@ def products(kernel: Kernel) -> Iterator[Product]:
 
 def operations(value: Node) -> int:
     """How many operations, casts included, an element of a value takes."""
-    return sum(node.op.level == ops.SHARED and node.dtype is not dtypes.index and node.op is not ops.CONST
-               for node in toposort(value))
+    return len(elementary(value))
 
 
 def _way(value: Node, axis: Node, lanes: int) -> str:

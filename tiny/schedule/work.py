@@ -11,13 +11,18 @@ def _points(axes) -> Integer:
     return prod(axis.src[0].arg if axis.src[0].op is ops.CONST else unbound(axis.src[0]) for axis in axes)
 
 
+def elementary(value: Node) -> list[Node]:
+    """The operations of a value, casts included, apart from those on positions."""
+    return [node for node in toposort(value) if node.op.level == ops.SHARED
+            and node.op is not ops.CONST and node.dtype is not dtypes.index]
+
+
 def operations(kernel: Kernel) -> Integer:
     """Elementary operations of one run: those inside a reduction for each of its points."""
     total = accumulation(kernel)
     outside = _points(kernel.axes)
     inner = set() if total is None else set(toposort(total.src[0]))
-    counted = [node for node in toposort(kernel.value) if node.op.level == ops.SHARED
-               and node.op is not ops.CONST and node.dtype is not dtypes.index]
+    counted = elementary(kernel.value)
     once = sum(node not in inner for node in counted)
     if total is None:
         return outside * max(once, 1)

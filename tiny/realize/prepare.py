@@ -18,7 +18,7 @@ from tiny.render.lower import lower
 from tiny.schedule import gpu, heuristic, work
 from tiny.schedule.axes import merge_axes
 from tiny.schedule.kernel import Kernel
-from tiny.schedule.loops import BLOCK, LOOP, Loop, Schedule, accumulation, reduced_axes
+from tiny.schedule.loops import BLOCK, LOOP, Loop, Schedule, accumulation, reduced_axes, rounds
 from tiny.target import Target
 from tiny.toolchain import Source
 
@@ -62,7 +62,7 @@ def plain_schedule(kernel: Kernel) -> Schedule:
     last = [Loop(axis, 1, LOOP) for axis in (kernel.sequential,) if axis is not None]
     total, reduced = accumulation(kernel), reduced_axes(kernel)
     inner = [Loop(axis, 1, LOOP) for axis in reduced]
-    if reduced and total.arg is ops.ADD and total.dtype.is_float:
+    if reduced and rounds(total):
         inner = [Loop(axis, 1, BLOCK) for axis in reduced[:-1]]
         inner += [Loop(reduced[-1], 1024, BLOCK), Loop(reduced[-1], 1, LOOP)]
     return Schedule((*outer, *last, *inner))

@@ -6,7 +6,6 @@ result by itself, and neighbours in memory go to neighbouring items.
 """
 from math import prod
 
-from tiny.ir import ops
 from tiny.ir.integer import bounds
 from tiny.ir.node import Node
 from tiny.schedule import gpu_matrix
@@ -23,6 +22,7 @@ from tiny.schedule.loops import (
     Schedule,
     accumulation,
     check,
+    rounds,
     static_size,
 )
 from tiny.target import Target
@@ -76,7 +76,7 @@ def _row_sums(kernel: Kernel, total: Node, axis: Node, items: int, target: Targe
                             max(target.lanes * GROUP_WAVES // items, 1))
     step = items * width
     loops = [Loop(other, 1, LOOP) for other in total.src[1:] if other is not axis]
-    if size // items > LONGEST_SUM and _rounds(total):
+    if size // items > LONGEST_SUM and rounds(total):
         loops.append(Loop(axis, step * (LONGEST_SUM // width), BLOCK))
     if size > step:
         loops.append(Loop(axis, step, LOOP))
@@ -94,7 +94,7 @@ def _column_sums(kernel: Kernel, total: Node, axis: Node, items: int, target: Ta
                             max(min(target.work_items // items, target.lanes), 1))
     loops = [Loop(axis, piece, THREAD), *threads]
     loops += [Loop(other, 1, LOOP) for other in total.src[1:] if other is not axis]
-    if piece > LONGEST_SUM and _rounds(total):
+    if piece > LONGEST_SUM and rounds(total):
         blocks = next(n for n in range(LONGEST_SUM // width, 0, -1) if piece % (n * width) == 0)
         loops.append(Loop(axis, blocks * width, BLOCK))
     loops.append(Loop(axis, width, LOOP))
@@ -117,17 +117,12 @@ def _alone(kernel: Kernel, target: Target) -> Schedule:
     for number, axis in enumerate(reduced):
         size = static_size(axis)
         width = divisor(size, UNROLLED) if size and number == len(reduced) - 1 else 1
-        if size and size // width > LONGEST_SUM and _rounds(total):
+        if size and size // width > LONGEST_SUM and rounds(total):
             loops.append(Loop(axis, width * 1024, BLOCK))
         loops.append(Loop(axis, width, LOOP))
         if width > 1:
             inner.append(Loop(axis, 1, UNROLL))
     return Schedule((*loops, *inner))
-
-
-def _rounds(total: Node) -> bool:
-    """Whether a long sum in one register would lose what is added last."""
-    return total.arg is ops.ADD and total.dtype.is_float
 
 
 def _rows(total: Node | None, free: list[Node]) -> dict[Node, int]:

@@ -25,6 +25,7 @@ from tiny.schedule.loops import (
     Schedule,
     accumulation,
     packed_loops,
+    rounds,
     static_size,
 )
 from tiny.schedule.tensorcore import Matrix
@@ -96,7 +97,7 @@ def _schedule(kernel: Kernel, total: Node, fit: _Fit, target: Target) -> Schedul
               for number, axis in enumerate((fit.m, fit.n)) if waves[number] > 1]
     loops += [Loop(axis, 1, LOOP) for axis in total.src[1:] if axis is not fit.k]
     piece = min(max(PIECE // matrix.k, 1), along_k) * matrix.k
-    if static_size(fit.k) > LONGEST_SUM and total.dtype.is_float:
+    if static_size(fit.k) > LONGEST_SUM and rounds(total):
         loops.append(Loop(fit.k, LONGEST_SUM // piece * piece, BLOCK))
     loops.append(Loop(fit.k, piece, LOOP))
     depth = len(loops)

@@ -22,6 +22,7 @@ from tiny.schedule.loops import (
     Schedule,
     accumulation,
     check,
+    rounds,
     static_size,
 )
 from tiny.target import Target
@@ -209,8 +210,7 @@ class _Chooser:
         ways = {(along(load.src[1], columns, self.width), along(load.src[1], rows, 2)) for load in self.loads}
         if ways != {(NEIGHBOURS, SCATTERED)} or any(load.src[2:] for load in self.loads):
             return None
-        shared = self.target.threads > 1 and self._work() >= PARALLEL_WORK
-        return Schedule((Loop(columns, STRIP, GROUP if shared else LOOP), Loop(rows, ROWS_AT_A_TIME, LOOP),
+        return Schedule((Loop(columns, STRIP, self._outermost()), Loop(rows, ROWS_AT_A_TIME, LOOP),
                          Loop(columns, self.width, LOOP), Loop(rows, ROWS_AT_A_TIME, LOOP),
                          Loop(rows, 1, UNROLL), Loop(columns, 1, LANES)))
 
@@ -248,8 +248,7 @@ class _Chooser:
         if wide < 2 * tile:
             return None
         inside = [loop for loop in loops if loop.axis in self.reduced or loop.kind not in (GROUP, LOOP)]
-        shared = self.target.threads > 1 and self._work() >= PARALLEL_WORK
-        outer = [Loop(columns, wide, GROUP if shared else LOOP), Loop(rows, self.choice[rows].unroll, LOOP),
+        outer = [Loop(columns, wide, self._outermost()), Loop(rows, self.choice[rows].unroll, LOOP),
                  Loop(columns, tile, LOOP)]
         made = tuple(outer + inside)
         axes = set(toposort(factor))
@@ -295,8 +294,7 @@ class _Chooser:
         size = static_size(axis)
         return (
             axis in self.reduced
-            and self.total.arg is ops.ADD
-            and self.total.dtype.is_float
+            and rounds(self.total)
             and size is not None
             and size // tile > LONGEST_SUM
         )
@@ -305,9 +303,13 @@ class _Chooser:
         points = bounds(prod(axis.src[0] for axis in self.choice))[1]
         return points * self.operations
 
+    def _outermost(self) -> str:
+        """The kind of the first loop: GROUP where there is enough to do for more than one thread."""
+        return GROUP if self.target.threads > 1 and self._work() >= PARALLEL_WORK else LOOP
+
     def _group_axis(self, outer: list[Node]) -> Node | None:
         """The axis whose pieces are shared out among threads."""
-        if self.target.threads < 2 or self._work() < PARALLEL_WORK:
+        if self._outermost() != GROUP:
             return None
         for axis in outer:
             choice = self.choice[axis]

@@ -96,6 +96,11 @@ def reduced_axes(kernel: Kernel) -> tuple[Node, ...]:
     return total.src[1:] if total is not None else ()
 
 
+def rounds(total: Node) -> bool:
+    """Whether a reduction loses digits of what is added last where the sum before is long: one of floats."""
+    return total.arg is ops.ADD and total.dtype.is_float
+
+
 def static_size(axis: Node) -> int | None:
     """The size of a RANGE, None when it is symbolic."""
     return axis.src[0].arg if axis.src[0].op is ops.CONST else None
@@ -304,7 +309,7 @@ def longest_sum(kernel: Kernel, schedule: Schedule) -> int:
     which lose nothing.
     """
     total = accumulation(kernel)
-    if total is None or total.arg is not ops.ADD or not total.dtype.is_float:
+    if total is None or not rounds(total):
         return 0
     loops, reduced = schedule.loops, total.src[1:]
     ends = {n for n, loop in enumerate(loops) if loop.kind == BLOCK}

@@ -98,6 +98,11 @@ class Config:
     ptxas: str = _setting("", _text, "NVIDIA's assembler")
 
     @property
+    def device_chosen(self) -> bool:
+        """Whether a setting names the default device."""
+        return bool(self.dev or self.device or any(getattr(self, name.lower()) for name in DEVICE_NAMES))
+
+    @property
     def device_name(self) -> str:
         """The default device as the user named it, CPU if nobody did. ConfigError if two names are set."""
         chosen = {f"{name}=1": name for name in DEVICE_NAMES if getattr(self, name.lower())}

@@ -8,11 +8,15 @@ import pytest
 KEPT = ("PATH", "HOME", "XDG_CACHE_HOME")
 
 
+def process(code, **settings) -> subprocess.CompletedProcess:
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True,
+                          timeout=200, env=environment | {"PYTHONPATH": "."} | settings)
+
+
 def run(code, **settings):
     """What a process prints; its exit code must be 0."""
-    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True,
-                          timeout=200, env=environment | {"PYTHONPATH": "."} | settings)
+    done = process(code, **settings)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -45,7 +49,18 @@ def test_the_cards_that_are_asked_for(settings, lines):
 
 def test_the_emulator_is_loaded_only_when_it_is_asked_for():
     code = "import sys, tiny; tiny.Device['CPU']; print(any('emulator' in name for name in sys.modules))"
-    assert run(code).strip() == "False" and run(code, EMULATE="1").strip() == "False"
+    assert run(code).strip() == "False" and run(code, EMULATE="1", DEV="CPU").strip() == "False"
+
+
+@pytest.mark.parametrize("settings, devices, lines", [
+    ({"EMULATE": "gfx942"}, ["CPU", "CPU:1"], 1), ({"EMULATE": "1"}, ["CPU", "AMD"], 0), ({}, ["CPU"], 0),
+    ({"EMULATE": "1", "DEV": "CPU"}, ["CPU"], 0), ({"EMULATE": "0"}, ["CPU"], 0),
+])
+def test_a_setting_without_effect_is_told_once_at_the_end(settings, devices, lines):
+    done = process(f"import tiny\nfor name in {devices}: tiny.Device[name]", **settings)
+    assert done.returncode == 0 and done.stderr == lines * (
+        "tiny: EMULATE=gfx942 had no effect, all ran on the CPU, the default device; AMD=1 EMULATE=gfx942 "
+        "runs on an emulated card\n")
 
 
 def test_the_listing_shows_an_emulated_card():

@@ -1,7 +1,7 @@
 """`python -m tiny hwcheck amd`: a staged check of a real card by its owner, in under two minutes.
 
-Nobody can try every card, so the check writes what it found to a file that may be sent to us: our tests
-compare emulated cards with it. With EMULATE=1 it checks the emulated card.
+Nobody can try every card, so the check writes what it found to a file that its owner may attach to an issue
+of the project: tests compare emulated cards with such files. With EMULATE=1 it checks the emulated card.
 """
 import json
 import platform
@@ -17,10 +17,12 @@ KINDS = {"amd": Lazy("tiny.hcq.amd.check")}                 # name on the comman
 # answers of stages that are the same each time, on every machine with such a card
 STEADY = ("arch", "compute_units", "dies", "vram_gib", "large_bar", "host_writes", "read_pointer",
           "private_bytes")
+ATTACH = "keep it, and please attach it to an issue where you got tiny from"
 USAGE = f"""usage: python -m tiny hwcheck {{{','.join(KINDS)}}} [FILE]
 
 Try a card stage by stage; one line each. Safe on a card that other programs use. What was found is written to
-FILE, hwcheck-ARCH.json by default; please send it to us, whether all went well or not."""
+FILE, hwcheck-ARCH.json by default. Keep it, whether all went well or not, and please open an issue where you
+got tiny from and attach it: no real card has run this yet."""
 
 
 def check(bench, stages, say: Callable[[str], None]) -> list[dict]:
@@ -87,7 +89,7 @@ def main(arguments: list[str]) -> int:
         json.dump(dict(target=str(card.target), compiler=card.target.compiler, about=card.io.about,
                        system=platform.release(), facts=card.facts, stages=done), file, indent=1)
     good = all(stage["ok"] for stage in done)
-    ask = f"the card is {card.io.about}, so keep it" if card.io.about else "please send it to us"
+    ask = f"the card is {card.io.about}" if card.io.about else ATTACH
     _say(f"{'all well' if good else 'something is wrong'}; what was found is in {path}; {ask}")
     return 0 if good else 1
 

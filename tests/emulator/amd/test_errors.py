@@ -9,6 +9,7 @@ from tests.hcq.amd.conftest import KINDS, filled, opened
 from tests.hcq.amd.test_faults import store_fault
 from tiny.config import Context
 from tiny.emulator.amd.engines import EmulatorError
+from tiny.emulator.amd.engines.execute import debug_command
 from tiny.emulator.amd.isa import interpreter, run
 from tiny.emulator.amd.isa.memory import MemoryFault
 from tiny.emulator.amd.isa.state import EmulationError
@@ -190,3 +191,14 @@ def test_a_fault_of_a_card_names_the_wave_in_checked_mode_too(check, monkeypatch
         with pytest.raises(CommandError):
             store_fault(device, None)
     assert "stray, workgroup (0, 0, 0), wave 0, at 0x" in found[0] and "global_store" in found[0], found
+
+
+@pytest.mark.parametrize("arguments, kernel, command", [
+    (["train.py"], "r_4", "python -m tiny debug train.py --kernel r_4"),
+    (["my train.py", "--steps", "5"], "kernel at 0x40",
+     "python -m tiny debug 'my train.py' --kernel 'kernel at 0x40' -- --steps 5"),
+    (["-c"], "r_4", "python -m tiny debug PROGRAM.py --kernel r_4"),
+    ([], "r_4", "python -m tiny debug PROGRAM.py --kernel r_4"),
+])
+def test_what_steps_to_a_kernel_is_a_line_for_the_shell(arguments, kernel, command):
+    assert debug_command(arguments, kernel) == command

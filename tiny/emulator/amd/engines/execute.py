@@ -2,9 +2,11 @@
 
 import functools
 import math
+import shlex
+import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tiny import config
 from tiny.emulator.amd.engines.base import EmulatorError
@@ -121,9 +123,18 @@ def execute(dispatch: Dispatch, card: Card, table: PageTable,
     except (EmulationError, DecodeError, UnsupportedError) as error:
         late = time.monotonic() > end
         hint = f" after {settings.timeout_ms} ms; raise TIMEOUT_MS if it is only slow" if late else (
-            f"; `python -m tiny debug PROGRAM.py --kernel {dispatch_name(dispatch, table)}` steps to it"
+            f"; `{debug_command(sys.argv, dispatch_name(dispatch, table))}` steps to it"
         )
         raise EmulatorError(f"{card.name}: {error}{hint}") from error
+
+
+def debug_command(arguments: Sequence[str], kernel: str) -> str:
+    """What stops in front of a kernel of the program that was started with these arguments, its file first.
+    PROGRAM.py where there is no file: text of -c or of standard input.
+    """
+    program = arguments[0] if arguments and arguments[0].endswith(".py") else "PROGRAM.py"
+    rest = ["--", *arguments[1:]] if arguments[1:] else []
+    return shlex.join(["python", "-m", "tiny", "debug", program, "--kernel", kernel, *rest])
 
 
 def dispatch_name(dispatch: Dispatch, table: PageTable | WatchedTable) -> str:

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
         else:
             _emulated(data, options)
     except ERRORS as error:
-        print(f"run-asm: {bench.told(error)}", file=sys.stderr)
+        print(f"run-asm: {bench.told(error, options.file)}", file=sys.stderr)
         return 2
     for number, each in enumerate(each for each in options.arguments if not each.by_value):
         print(f"buffer {number}")

@@ -327,13 +327,15 @@ def test_every_command_has_help(session):
 @pytest.mark.parametrize("file, options, message", [
     ("none.s", [], "No such file or directory"),
     ("wrong.s", [], "v_bogus"),
-    ("right.s", ["--kernel", "other"], "there is no kernel other; there are kernel"),
+    ("right.s", ["--kernel", "other"], "right.s: there is no kernel other; there are kernel"),
+    ("short.o", [], "short.o: not an ELF file: 4 bytes that start with 7f 45 4c 46"),
     ("program.py", [], "program.py: which kernel? --kernel NAME"),
     ("program.py", ["--kernel", "x:0"], "dispatches are counted from 1"),
 ])
 def test_what_cannot_be_debugged(tmp_path, capsys, file, options, message):
     (tmp_path / "wrong.s").write_text("v_bogus v0")
     (tmp_path / "right.s").write_text("s_nop 0")
+    (tmp_path / "short.o").write_bytes(b"\x7fELF")
     (tmp_path / "program.py").write_text("pass")
     (tmp_path / "commands").write_text("")
     options += ["--commands", str(tmp_path / "commands")]

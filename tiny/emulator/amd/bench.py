@@ -16,6 +16,7 @@ from tiny.emulator.amd.isa.code_object import Image, load
 from tiny.emulator.amd.isa.families import MACHINES
 from tiny.emulator.amd.isa.memory import HostMemory
 from tiny.emulator.amd.isa.state import Dispatch
+from tiny.objfile import ObjectError
 from tiny.toolchain import Source
 
 BUFFERS, BUFFER_STEP = 0x1_0000_0000, 0x1_0000_0000  # addresses of buffer 0, and of each from the one before
@@ -85,11 +86,13 @@ def numbers(text: str) -> tuple[int, int, int]:
     return tuple(found + [1] * (3 - len(found)))
 
 
-def told(error: Exception) -> str:
-    """One line for what went wrong; of a file its name, and what the system says of it."""
+def told(error: Exception, file: str = "") -> str:
+    """One line for what went wrong; of a file its name, and what the system says of it. file: of the kernel,
+    which what is wrong with a code object does not name.
+    """
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error)
+    return f"{file}: {error}" if isinstance(error, ObjectError) and file else str(error)
 
 
 def whole(text: str) -> int:

@@ -130,7 +130,7 @@ def main(arguments: list[str]) -> int:
         checked = options.checked or config.current().check > 0
         run = Stepping(loaded.dispatch(options.checked), loaded.labels(), checked)
     except (OSError, ToolchainError, ObjectError, ValueError, EmulationError) as error:
-        print(f"debug: {bench.told(error)}", file=sys.stderr)
+        print(f"debug: {bench.told(error, options.file)}", file=sys.stderr)
         return 2
     console.attend(Debugger(run, loaded.addresses))
     return int(console.failed)

@@ -215,3 +215,10 @@ def test_a_kernel_finds_every_register_it_asks_for(tmp_path, capsys, processor, 
     arguments = ["--arg", "=0x1111111100000000", "--arg", "=0x22222222"]
     assert main(["run-asm", str(path), "--mcpu", processor, *arguments]) == 0
     assert f"s20 {value:#010x}" in capsys.readouterr().out
+
+
+def test_a_damaged_code_object_is_named(tmp_path, capsys):
+    path = tmp_path / "cut.o"
+    path.write_bytes(compiled(Source("cut", "s_nop 0"), "gfx1100")[:200])
+    assert main(["run-asm", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"run-asm: {path}: the section table, ")

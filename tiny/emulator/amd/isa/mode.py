@@ -1,5 +1,6 @@
 """The MODE register: what of it changes results, and the values it has at the start."""
 
+import functools
 from typing import NamedTuple
 
 from tiny.emulator.amd.isa.expression import Value
@@ -57,8 +58,9 @@ class Mode(NamedTuple):
     index: int = 0
 
     @classmethod
+    @functools.cache
     def from_bits(cls, word: int, family: str) -> "Mode":
-        """word: a wave's MODE."""
+        """word: a wave's MODE. Asked for with every instruction; a kernel has few."""
         held = ModeRegister.decode(word.to_bytes(4, "little"))
         single, double = held.denormals_32, held.denormals_64
         return cls(

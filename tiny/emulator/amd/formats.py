@@ -95,16 +95,6 @@ def _check_count(count: int, part: str) -> None:
         raise ValueError(f"{part!r} is {count} values; 1 to {MOST_VALUES} go")
 
 
-def rows(data: bytes, format: str, columns: int) -> list[str]:
-    """Lines of so many elements, each led by the number of its first one."""
-    found = texts(data, format)
-    size = max(map(len, found), default=0)
-    return [
-        f"{start:8}  {' '.join(text.rjust(size) for text in found[start : start + columns])}"
-        for start in range(0, len(found), columns)
-    ]
-
-
 def dumped(address: int, data: bytes, format: str, columns: int) -> list[str]:
     """Lines of so many elements, each led by its address."""
     found, step = texts(data, format), width(format)

@@ -16,7 +16,6 @@ from tiny.emulator.amd.kernel.events import WITH_SLOT, KernelError
 from tiny.emulator.amd.kernel.memory import MemoryObject, make_pages
 from tiny.emulator.amd.kernel.topology import SYSTEM_MEMORY
 
-ffi = kfd.ffi
 CALLS: dict[int, tuple[str, Callable]] = {}                  # number -> (struct's name, function)
 TYPES = (
     kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM,

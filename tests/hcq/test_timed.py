@@ -1,8 +1,10 @@
 """Queues that tell when their commands ran: on the CPU and on emulated cards."""
+import gc
 import os
 import subprocess
 import sys
 import time
+import weakref
 
 import pytest
 
@@ -70,6 +72,18 @@ def test_many_submissions_have_their_own_times(device, told):
     events.flush()
     starts = [event.start_ns for event in sorted(told, key=lambda event: event.point)]
     assert len(starts) == 40 and starts == sorted(starts)
+
+
+def test_a_timed_device_can_be_let_go(told):
+    with opened(EmulatedRadeon(cards_named("gfx1100"))) as card:
+        queue = TimedQueue(card.queue())
+        queue.barrier()
+        card.synchronize(queue.finish().submit())
+        events.flush()
+    gone = weakref.ref(card)
+    del card, queue
+    gc.collect()
+    assert len(told) == 1 and gone() is None
 
 
 def test_what_was_dropped_has_no_times(told):

@@ -60,8 +60,6 @@ class _Clock(NamedTuple):
 
 
 _flights: deque[_Flight] = deque()
-# device -> {pages: areas that nobody uses}
-_areas: "weakref.WeakKeyDictionary[object, dict[int, list[_Area]]]" = weakref.WeakKeyDictionary()
 _clocks: "weakref.WeakKeyDictionary[object, _Clock]" = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
@@ -114,11 +112,9 @@ class TimedQueue:
 
     def finish(self) -> "TimedTemplate":
         """What was recorded, ready to submit."""
-        template = self._queue.finish()
-        if template.device not in _areas:
-            _areas[template.device] = {}
-            atexit.register(_bring_all)                     # runs before the device's close
-        return TimedTemplate(template, self._commands)
+        atexit.unregister(_bring_all)
+        atexit.register(_bring_all)                         # runs before the close of any device so far
+        return TimedTemplate(self._queue.finish(), self._commands)
 
 
 def _behind(value: int | Slot) -> int | Slot:
@@ -131,6 +127,7 @@ class TimedTemplate:
 
     def __init__(self, template: Template, commands: list[_Command]):
         self.template, self.commands, self.device = template, commands, template.device
+        self._free: list[_Area] = []                        # that no submission uses
 
     @property
     def slot_count(self) -> int:
@@ -155,17 +152,15 @@ class TimedTemplate:
         with _lock:
             _bring(wait=False)
             size = STAMP_BYTES * (len(self.commands) + 1)
-            area = _take(self.device, size)
+            area = self._free.pop() if self._free else _Area(self.device, size)
             area.pages[:size] = bytes(size)
             point = self.template.submit([area.buffer.address, *values])
             _flights.append(_Flight(self, point, area, about))
         return point
 
-
-def _take(device, size: int) -> _Area:
-    pages = -(-size // mmap.PAGESIZE)
-    free = _areas[device].setdefault(pages, [])
-    return free.pop() if free else _Area(device, size)
+    def give_back(self, area: _Area) -> None:
+        """Use it again in a later submission. The caller holds the lock."""
+        self._free.append(area)
 
 
 def _bring(wait: bool) -> None:
@@ -184,7 +179,7 @@ def _bring(wait: bool) -> None:
                 failed.add(device)
         if device.timeline.completed >= flight.point:
             _tell(flight)
-            _areas[device][len(flight.area.pages) // mmap.PAGESIZE].append(flight.area)
+            flight.template.give_back(flight.area)
         elif not wait:
             _flights.append(flight)
 
